@@ -1,0 +1,1 @@
+"""Bellringer: automations kept in SQL and rung on time."""
