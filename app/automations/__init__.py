@@ -1,0 +1,1 @@
+"""Automations: the definitions that Bellringer keeps, their revisions, and the store that guards them."""

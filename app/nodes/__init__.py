@@ -1,0 +1,1 @@
+"""Nodes: the processes of Bellringer that are at work, as the database sees them."""

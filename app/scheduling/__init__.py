@@ -1,0 +1,1 @@
+"""Scheduling: claims each occurrence of each cron expression exactly once, on however many nodes."""
