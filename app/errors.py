@@ -37,9 +37,7 @@ class InvalidInput(BellringerError):
 
     def __init__(self, violations: Iterable[Violation]) -> None:
         self.violations = tuple(violations)
-        super().__init__(
-            "; ".join(f"{v.pointer or '/'}: {v.detail}" for v in self.violations)
-        )
+        super().__init__("; ".join(f"{v.pointer or '/'}: {v.detail}" for v in self.violations))
 
 
 class InvalidExpression(BellringerError):

@@ -42,7 +42,12 @@ class About:
 
 
 def _setting(
-    default: T, doc: str, read: Callable[[str], Any] = str, *, secret: bool = False, shown: str | None = None
+    default: T,
+    doc: str,
+    read: Callable[[str], Any] = str,
+    *,
+    secret: bool = False,
+    shown: str | None = None,
 ) -> T:
     about = About(doc, read, secret, shown)
     made: T = dataclass_field(default=default, metadata={"about": about})
@@ -128,31 +133,40 @@ class Settings:
         Path("var"), "Where repositories, the trees of runs, and the SQLite file are kept.", _path
     )
     bind: str = _setting("127.0.0.1:8080", "Where `bellringer up` serves.", _ADDRESS)
-    web_workers: int = _setting(
-        2, "Web processes that `bellringer up` starts.", _integer(1, 64)
-    )
+    web_workers: int = _setting(2, "Web processes that `bellringer up` starts.", _integer(1, 64))
     admin_token: str | None = _setting(
-        None, "Accepted as a token with the role `admin`; at least 16 characters.",
-        _text(r"[!-~]{16,}", "at least 16 visible ASCII characters"), secret=True,
+        None,
+        "Accepted as a token with the role `admin`; at least 16 characters.",
+        _text(r"[!-~]{16,}", "at least 16 visible ASCII characters"),
+        secret=True,
     )
     token_cache: float = _setting(
-        5.0, "How long a process may go on trusting a token that it has looked up; 0 looks it up each time.", _seconds(0, 300)
+        5.0,
+        "How long a process may go on trusting a token that it has looked up; 0 looks it up each time.",
+        _seconds(0, 300),
     )
     rate_limit: str | None = _setting(
-        None, "Requests that one token, or one address without a token, may make: for example `600/minute`.",
+        None,
+        "Requests that one token, or one address without a token, may make: for example `600/minute`.",
         _text(r"[1-9][0-9]*/(second|minute|hour|day)", "a rate such as 600/minute"),
     )
     catch_up: float = _setting(
-        300.0, "How old a missed occurrence may be to be still fired; 0 never catches up.", _seconds(0, 31_536_000),
+        300.0,
+        "How old a missed occurrence may be to be still fired; 0 never catches up.",
+        _seconds(0, 31_536_000),
     )
     worker_concurrency: int = _setting(
         4, "Runs that one worker carries out at a time.", _integer(1, 256)
     )
     worker_group: str = _setting(
-        "default", "The group of the worker.", _text(r"[a-z0-9][a-z0-9_-]{0,62}", "1 to 63 of a-z, 0-9, '_', '-'"),
+        "default",
+        "The group of the worker.",
+        _text(r"[a-z0-9][a-z0-9_-]{0,62}", "1 to 63 of a-z, 0-9, '_', '-'"),
     )
     lease: float = _setting(
-        30.0, "How long a worker may be silent before its runs count as lost; renewed three times in that time.", _seconds(1, 3600),
+        30.0,
+        "How long a worker may be silent before its runs count as lost; renewed three times in that time.",
+        _seconds(1, 3600),
     )
     drain: float = _setting(
         60.0, "How long a worker that is told to stop lets its runs go on.", _seconds(0, 86_400)
@@ -162,14 +176,21 @@ class Settings:
         1, "How often a run is tried when its worker is lost.", _integer(1, 100)
     )
     run_user: str | None = _setting(
-        None, "The user that runs are carried out as, where the worker may change user.", _text(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}", "a user name"),
+        None,
+        "The user that runs are carried out as, where the worker may change user.",
+        _text(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}", "a user name"),
     )
     git_url: str = _setting(
-        "https://github.com/{repository}.git", "Where repositories come from; `{repository}` stands for `owner/repo`.",
-        _text(r"[!-~]*\{repository\}[!-~]*", "a URL with {repository} in it"), secret=False,
+        "https://github.com/{repository}.git",
+        "Where repositories come from; `{repository}` stands for `owner/repo`.",
+        _text(r"[!-~]*\{repository\}[!-~]*", "a URL with {repository} in it"),
+        secret=False,
     )
     git_token: str | None = _setting(
-        None, "Token for private repositories over HTTPS.", _text(r"[!-~]+", "visible ASCII characters"), secret=True
+        None,
+        "Token for private repositories over HTTPS.",
+        _text(r"[!-~]+", "visible ASCII characters"),
+        secret=True,
     )
     git_ssh_key: Path | None = _setting(
         None, "File of the SSH key for private repositories over SSH.", _path
@@ -179,7 +200,9 @@ class Settings:
         10 * 1024**3, "Bytes that cached repositories may take up in all.", _integer(1, 10**15)
     )
     git_cache_age: float = _setting(
-        30 * 86_400.0, "How long a cached repository that nobody uses is kept.", _seconds(60, 10 * 31_536_000)
+        30 * 86_400.0,
+        "How long a cached repository that nobody uses is kept.",
+        _seconds(60, 10 * 31_536_000),
     )
     metrics_bind: str | None = _setting(
         None, "Where scheduler and worker serve `/healthz`, `/readyz` and `/metrics`.", _ADDRESS
@@ -191,11 +214,16 @@ class Settings:
         "info", "The least level that is logged.", _choice("debug", "info", "warning", "error")
     )
     url: str | None = _setting(
-        None, "Which server the command line speaks to.", _text(r"https?://[!-~]+", "an http or https URL"),
+        None,
+        "Which server the command line speaks to.",
+        _text(r"https?://[!-~]+", "an http or https URL"),
         shown="`http://` and the bind address",
     )
     token: str | None = _setting(
-        None, "The API token that the command line uses.", _text(r"[!-~]+", "visible ASCII characters"), secret=True,
+        None,
+        "The API token that the command line uses.",
+        _text(r"[!-~]+", "visible ASCII characters"),
+        secret=True,
         shown="what `bellringer up` keeps in the data dir",
     )
     run_env: tuple[tuple[str, str], ...] = ()
@@ -254,9 +282,7 @@ def load(environ: Mapping[str, str], directory: Path | None = None) -> Settings:
     return Settings(**values, run_env=tuple(sorted(run_env.items())), file=file)
 
 
-def _settings_file(
-    environ: Mapping[str, str], directory: Path, problems: list[str]
-) -> Path | None:
+def _settings_file(environ: Mapping[str, str], directory: Path, problems: list[str]) -> Path | None:
     named = environ.get(f"{PREFIX}SETTINGS")
     if named:
         file = Path(named)

@@ -121,7 +121,9 @@ def workflow_fault(value: str) -> str | None:
 def expression_fault(value: str) -> str | None:
     """Return what is wrong with a cron expression."""
     if len(value) > EXPRESSION_LIMIT:
-        return f"An expression has at most {EXPRESSION_LIMIT} characters; this one has {len(value):,}."
+        return (
+            f"An expression has at most {EXPRESSION_LIMIT} characters; this one has {len(value):,}."
+        )
     try:
         cron.parse(value)
     except InvalidExpression as error:
@@ -215,9 +217,7 @@ class Draft:
         if self.description is not None:
             violations += judge("/description", self.description, description_fault)
         if len(self.schedules) > 1:
-            object.__setattr__(
-                self, "schedules", tuple(sorted(self.schedules, key=lambda t: t.id))
-            )
+            object.__setattr__(self, "schedules", tuple(sorted(self.schedules, key=lambda t: t.id)))
         violations += duplicate_ids(
             [(t.id, f"/triggers/{t.id}/id") for t in self.schedules], self.api_enabled
         )
@@ -244,9 +244,7 @@ class Automation:
             )
 
 
-def duplicate_ids(
-    schedules: list[tuple[str, str]], api_enabled: bool
-) -> Iterator[Violation]:
+def duplicate_ids(schedules: list[tuple[str, str]], api_enabled: bool) -> Iterator[Violation]:
     """Yield a violation for each schedule, given as id and pointer, whose id is taken already."""
     if not schedules:
         return

@@ -126,6 +126,4 @@ def at_least(column_name: str, low: int) -> ColumnElement[bool]:
 def together(first: str, second: str) -> ColumnElement[bool]:
     """Demand that two columns are NULL both or neither."""
     one, other = column(first), column(second)
-    return or_(
-        and_(one.is_(None), other.is_(None)), and_(one.is_not(None), other.is_not(None))
-    )
+    return or_(and_(one.is_(None), other.is_(None)), and_(one.is_not(None), other.is_not(None)))

@@ -49,7 +49,9 @@ def normalize_url(url: str) -> str:
         ) from None
     backend = parsed.drivername.split("+")[0]
     if backend not in _DRIVERS:
-        raise ValueError(f"{backend!r} databases are not supported; use sqlite, postgresql, mariadb")
+        raise ValueError(
+            f"{backend!r} databases are not supported; use sqlite, postgresql, mariadb"
+        )
     if backend == "sqlite" and parsed.database in (None, "", ":memory:"):
         raise ValueError("SQLite needs a file, as in sqlite:///bellringer.db")
     return parsed.set(drivername=_DRIVERS[backend]).render_as_string(hide_password=False)

@@ -56,7 +56,10 @@ run_events = Table(
     "run_events",
     metadata,
     Column(
-        "run_id", big_id(), ForeignKey("runs.id", ondelete="CASCADE"), primary_key=True,
+        "run_id",
+        big_id(),
+        ForeignKey("runs.id", ondelete="CASCADE"),
+        primary_key=True,
         autoincrement=False,
     ),
     Column("document", long_text(), nullable=False),
@@ -80,7 +83,10 @@ run_log_lines = Table(
     "run_log_lines",
     metadata,
     Column(
-        "run_id", big_id(), ForeignKey("runs.id", ondelete="CASCADE"), primary_key=True,
+        "run_id",
+        big_id(),
+        ForeignKey("runs.id", ondelete="CASCADE"),
+        primary_key=True,
         autoincrement=False,
     ),
     Column("number", Integer, primary_key=True, autoincrement=False),

@@ -1,0 +1,102 @@
+"""What each automation was: one row per change, written in the transaction of the change."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, exists, insert, select
+
+from app.automations.models import automation_history
+from app.automations.revision import canonical_form
+from app.automations.values import Automation
+
+_table = automation_history
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One change: its running number, what was done, by whom, when, and the document as it was after.
+
+    For a delete, the document as it was before.
+    """
+
+    number: int
+    automation_id: str
+    action: str
+    revision: str
+    actor: str
+    recorded_at: datetime
+    document: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """An automation as its rows have it, unjudged: for the history of what is deleted."""
+
+    revision: str
+    document: bytes
+
+
+def append(
+    connection: Connection, action: str, automation: Automation, actor: str, now: datetime
+) -> None:
+    """Record a change inside the caller's transaction."""
+    last = Stored(automation.revision, canonical_form(automation.draft))
+    append_document(connection, action, automation.id, last, actor, now)
+
+
+def append_document(
+    connection: Connection,
+    action: str,
+    automation_id: str,
+    stored: Stored,
+    actor: str,
+    now: datetime,
+) -> None:
+    """Record a change of which only the stored form is known."""
+    connection.execute(
+        insert(_table).values(
+            automation_id=automation_id,
+            action=action,
+            revision=stored.revision,
+            document=stored.document.decode(),
+            actor=actor,
+            recorded_at=now,
+        )
+    )
+
+
+def page(connection: Connection, automation_id: str, before: int | None, limit: int) -> list[Entry]:
+    """Return at most ``limit`` entries with numbers below ``before``, newest first."""
+    query = select(_table).where(_table.c.automation_id == automation_id)
+    if before is not None:
+        query = query.where(_table.c.id < before)
+    rows = connection.execute(query.order_by(_table.c.id.desc()).limit(limit))
+    return [_entry(row) for row in rows]
+
+
+def entry(connection: Connection, automation_id: str, number: int) -> Entry | None:
+    """Return one entry, or None."""
+    row = connection.execute(
+        select(_table).where(_table.c.automation_id == automation_id, _table.c.id == number)
+    ).one_or_none()
+    return None if row is None else _entry(row)
+
+
+def is_known(connection: Connection, automation_id: str) -> bool:
+    """Tell whether there ever was an automation of that id."""
+    return bool(connection.scalar(select(exists().where(_table.c.automation_id == automation_id))))
+
+
+def _entry(row: Any) -> Entry:
+    return Entry(
+        number=row.id,
+        automation_id=row.automation_id,
+        action=row.action,
+        revision=row.revision,
+        actor=row.actor,
+        recorded_at=row.recorded_at,
+        document=json.loads(row.document),
+    )

@@ -1,0 +1,266 @@
+"""The one way to the stored definitions.
+
+Every method is a transaction of its own, nothing is cached, and any thread may call any of them. What a
+writer read decides whether it may write: the revision stands in the statement, never in a check before
+it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from sqlalchemy import ColumnElement, Connection, delete, insert, select, update
+from sqlalchemy.exc import DBAPIError
+
+from app.automations import history, reading
+from app.automations.models import automation_trigger_arms, automation_triggers, automations
+from app.automations.reading import AutomationFilter
+from app.automations.revision import revision_of
+from app.automations.values import Automation, Draft
+from app.db import Database
+from app.db.failures import Failure, classify
+from app.errors import AlreadyExists, InvalidInput, NotFound, StaleRevision, Violation
+
+
+class AnyRevision:
+    """Stands for whichever revision is current, as ``If-Match: *`` does."""
+
+
+ANY: Final = AnyRevision()
+Expected = frozenset[str] | AnyRevision
+
+
+@dataclass(frozen=True, slots=True)
+class Replaced:
+    """What a replace led to; ``changed`` is False if the automation was at that revision already."""
+
+    automation: Automation
+    changed: bool
+
+
+class AutomationStore:
+    """Keeps automations in SQL."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    # --- reading ------------------------------------------------------------------------------------
+
+    def list(
+        self,
+        after: str | None = None,
+        limit: int | None = None,
+        where: AutomationFilter | None = None,
+    ) -> Sequence[Automation]:
+        """Return the automations whose ids sort after ``after``, by id, at most ``limit``.
+
+        Raises StoredAutomationInvalid for a row that breaks a rule, and DatabaseUnavailable.
+        """
+        return self._database.read(lambda c: reading.page(c, after, limit, where))
+
+    def count(self, where: AutomationFilter | None = None) -> int:
+        """Return how many automations there are."""
+        return self._database.read(lambda c: reading.count(c, where))
+
+    def get(self, automation_id: str) -> Automation | None:
+        """Return the automation, or None.
+
+        Raises StoredAutomationInvalid if its rows break a rule, and DatabaseUnavailable.
+        """
+        return self._database.read(lambda c: reading.one(c, automation_id))
+
+    def revision(self, automation_id: str) -> str | None:
+        """Return the current revision, or None; it reads even what is invalid otherwise."""
+        return self._database.read(lambda c: _current_revision(c, automation_id))
+
+    def history(
+        self, automation_id: str, before: int | None = None, limit: int = 100
+    ) -> Sequence[history.Entry]:
+        """Return what the automation was, newest first; it may be long gone."""
+        return self._database.read(lambda c: history.page(c, automation_id, before, limit))
+
+    def history_entry(self, automation_id: str, number: int) -> history.Entry | None:
+        """Return one entry of the history with its document, or None."""
+        return self._database.read(lambda c: history.entry(c, automation_id, number))
+
+    # --- writing ------------------------------------------------------------------------------------
+
+    def create(self, automation_id: str, draft: Draft, actor: str) -> Automation:
+        """Store a new automation with its triggers.
+
+        Raises AlreadyExists, InvalidInput for an id that breaks the rules, and DatabaseUnavailable.
+        """
+        automation = Automation(automation_id, revision_of(draft), draft)
+
+        def work(connection: Connection) -> Automation:
+            now = self._database.now(connection)
+            insert_automation(connection, automation, now)
+            history.append(connection, "create", automation, actor, now)
+            return automation
+
+        return self._database.write(work)
+
+    def replace(self, automation_id: str, expected: Expected, draft: Draft, actor: str) -> Replaced:
+        """Replace the automation if its revision is one of ``expected``.
+
+        A draft whose revision is the current one changes nothing and succeeds whatever was expected:
+        it was applied already. Raises NotFound, StaleRevision and DatabaseUnavailable.
+        """
+        automation = Automation(automation_id, revision_of(draft), draft)
+
+        def work(connection: Connection) -> Replaced:
+            statement = (
+                update(automations)
+                .where(automations.c.id == automation_id, _is_expected(expected))
+                .where(automations.c.revision != automation.revision)
+                .values(**_parent_row(automation))
+            )
+            if connection.execute(statement).rowcount == 0:
+                current = _current_revision(connection, automation_id)
+                if current == automation.revision:
+                    return Replaced(automation, changed=False)
+                raise _why_not(automation_id, expected, current)
+            now = self._database.now(connection)
+            _replace_triggers(connection, automation, now)
+            history.append(connection, "replace", automation, actor, now)
+            return Replaced(automation, changed=True)
+
+        return self._database.write(work)
+
+    def delete(self, automation_id: str, expected: Expected, actor: str) -> None:
+        """Delete the automation if its revision is one of ``expected``; its triggers go with it.
+
+        With ANY it deletes also what is stored invalid. Raises NotFound, StaleRevision and
+        DatabaseUnavailable.
+        """
+
+        def work(connection: Connection) -> None:
+            last = reading.document_as_stored(connection, automation_id)
+            statement = delete(automations).where(
+                automations.c.id == automation_id, _is_expected(expected)
+            )
+            if connection.execute(statement).rowcount == 0:
+                raise _why_not(
+                    automation_id, expected, _current_revision(connection, automation_id)
+                )
+            assert last is not None
+            now = self._database.now(connection)
+            history.append_document(connection, "delete", automation_id, last, actor, now)
+
+        self._database.write(work)
+
+
+def insert_automation(connection: Connection, automation: Automation, now: datetime) -> None:
+    """Insert parent, children and arms inside the caller's transaction. Raises AlreadyExists."""
+    try:
+        connection.execute(insert(automations).values(id=automation.id, **_parent_row(automation)))
+    except DBAPIError as error:
+        raise_taken(error, automation.id)
+    _insert_triggers(connection, automation, {}, now)
+
+
+def raise_taken(error: DBAPIError, automation_id: str) -> None:
+    """Raise AlreadyExists if ``error`` says that the id is taken, else ``error`` itself."""
+    if classify(error) is Failure.UNIQUE:
+        raise AlreadyExists("automation", automation_id) from error
+    if classify(error) is Failure.CONSTRAINT:
+        raise InvalidInput(
+            [Violation("", "refused", "The database refuses this automation.")]
+        ) from error
+    raise error
+
+
+def _is_expected(expected: Expected) -> ColumnElement[bool]:
+    if isinstance(expected, AnyRevision):
+        return automations.c.id.is_not(None)
+    return automations.c.revision.in_(sorted(expected))
+
+
+def _why_not(automation_id: str, expected: Expected, current: str | None) -> Exception:
+    if current is None or isinstance(expected, AnyRevision):
+        return NotFound("automation", automation_id)
+    return StaleRevision(automation_id, expected, current)
+
+
+def _current_revision(connection: Connection, automation_id: str) -> str | None:
+    revision: str | None = connection.scalar(
+        select(automations.c.revision).where(automations.c.id == automation_id)
+    )
+    return revision
+
+
+def _parent_row(automation: Automation) -> dict[str, object]:
+    draft = automation.draft
+    return {
+        "revision": automation.revision,
+        "name": draft.name,
+        "description": draft.description,
+        "api_enabled": draft.api_enabled,
+        "target_repository": draft.target.repository,
+        "target_ref": draft.target.ref,
+        "target_workflow": draft.target.workflow,
+    }
+
+
+def _replace_triggers(connection: Connection, automation: Automation, now: datetime) -> None:
+    """Put the new children in place of the old; what was enabled and unchanged stays armed as it was."""
+    of_this = automation_triggers.c.automation_id == automation.id
+    armed = automation_trigger_arms
+    enabled_before = dict(
+        connection.execute(
+            select(automation_triggers.c.id, automation_triggers.c.expression).where(
+                of_this,
+                automation_triggers.c.enabled == True,  # noqa: E712
+            )
+        )
+        .tuples()
+        .all()
+    )
+    arms_before = dict(
+        connection.execute(
+            select(armed.c.trigger_id, armed.c.armed_at).where(
+                armed.c.automation_id == automation.id
+            )
+        )
+        .tuples()
+        .all()
+    )
+    connection.execute(delete(automation_triggers).where(of_this))
+    connection.execute(delete(armed).where(armed.c.automation_id == automation.id))
+    kept = {
+        trigger.id: arms_before.get(trigger.id)
+        for trigger in automation.draft.schedules
+        if trigger.enabled and enabled_before.get(trigger.id) == trigger.expression
+    }
+    _insert_triggers(connection, automation, kept, now)
+
+
+def _insert_triggers(
+    connection: Connection,
+    automation: Automation,
+    kept: dict[str, datetime | None],
+    now: datetime,
+) -> None:
+    """Insert the children; enabled ones are armed ``now`` unless ``kept`` has their instant.
+
+    A kept None means that there was no arm, as after a DBA's insert; it stays so.
+    """
+    triggers = [
+        {
+            "automation_id": automation.id,
+            "id": trigger.id,
+            "enabled": trigger.enabled,
+            "expression": trigger.expression,
+        }
+        for trigger in automation.draft.schedules
+    ]
+    arms = [
+        {"automation_id": automation.id, "trigger_id": trigger.id, "armed_at": armed_at}
+        for trigger in automation.draft.schedules
+        if trigger.enabled and (armed_at := kept.get(trigger.id, now)) is not None
+    ]
+    if triggers:
+        connection.execute(insert(automation_triggers), triggers)
+    if arms:
+        connection.execute(insert(automation_trigger_arms), arms)
