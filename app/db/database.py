@@ -77,7 +77,8 @@ class Database:
         """Return what ``work`` returns, committed.
 
         ``work`` runs inside one transaction and may be called again when a try lost a race, so it
-        must do nothing but talk to the connection. Raises DatabaseUnavailable when the tries have used up ``limits.write`` seconds, and whatever ``work`` raises, rolled back.
+        must do nothing but talk to the connection. Raises DatabaseUnavailable when the tries have
+        used up ``limits.write`` seconds, and whatever ``work`` raises, rolled back.
         """
         deadline = time.monotonic() + self.limits.write
         pause = 0.001

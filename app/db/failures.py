@@ -143,7 +143,7 @@ def _of_sqlite(cause: sqlite3.Error) -> Failure:
     if code is not None and code != sqlite3.SQLITE_ERROR:
         return _SQLITE_CODES.get(code & 0xFF, Failure.BUG)
     text = str(cause)
-    if text.startswith("no such table") or text.startswith("no such column"):
+    if text.startswith(("no such table", "no such column")):
         return Failure.SCHEMA
     return Failure.BUG
 

@@ -120,7 +120,7 @@ def sqlite_foreign_keys_off(connection: Connection) -> Iterator[None]:
     if connection.dialect.name != "sqlite":
         yield
         return
-    connection.exec_driver_sql("PRAGMA busy_timeout = %d" % (_LOCK_WAIT * 1000))
+    connection.exec_driver_sql(f"PRAGMA busy_timeout = {_LOCK_WAIT * 1000}")
     connection.exec_driver_sql("PRAGMA foreign_keys = OFF")
     connection.exec_driver_sql("BEGIN IMMEDIATE")
     yield

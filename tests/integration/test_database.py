@@ -1,0 +1,48 @@
+"""The ground: reads, writes, the clock, and what errors mean, on each database."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from sqlalchemy import text
+
+from app.db import Database, DatabaseLimits
+from app.errors import DatabaseUnavailable
+
+
+def test_a_write_that_raises_leaves_nothing(database: Database) -> None:
+    def work(connection):
+        connection.execute(
+            text(
+                "INSERT INTO nodes (id, role, host, pid, version, started_at, heartbeat_at)"
+                " VALUES ('n', 'worker', 'h', 1, '1', '2026-01-01', '2026-01-01')"
+            )
+        )
+        raise RuntimeError("no")
+
+    with pytest.raises(RuntimeError):
+        database.write(work)
+    assert database.read(lambda c: c.scalar(text("SELECT count(*) FROM nodes"))) == 0
+
+
+def test_the_database_tells_the_time_in_utc(database: Database) -> None:
+    now = database.write(database.now)
+    assert now.tzinfo is UTC
+    assert abs(now - datetime.now(UTC)) < timedelta(seconds=5)
+
+
+def test_a_missing_table_is_a_database_that_is_not_ready(database: Database) -> None:
+    with pytest.raises(DatabaseUnavailable, match="bellringer migrate"):
+        database.read(lambda c: c.execute(text("SELECT * FROM no_such_table")))
+
+
+def test_an_unreachable_server_is_unavailable(tmp_path) -> None:
+    for url in (
+        "postgresql://root:s3cret@127.0.0.1:1/x",
+        "mariadb://root:s3cret@127.0.0.1:1/x",
+        f"sqlite:///{tmp_path}/no/such/dir/x.db",
+    ):
+        with pytest.raises(DatabaseUnavailable) as caught:
+            Database(url, limits=DatabaseLimits(connect=1)).read(
+                lambda c: c.execute(text("SELECT 1"))
+            )
+        assert "s3cret" not in str(caught.value)
