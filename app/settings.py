@@ -24,20 +24,10 @@ SETTINGS_FILE = "settings.toml"
 
 T = TypeVar("T")
 
-_GIVEN_TO_RUNS = frozenset(
-    [
-        "RUN_ID",
-        "AUTOMATION",
-        "TRIGGER",
-        "TRIGGER_TYPE",
-        "DUE_AT",
-        "ATTEMPT",
-        "REPOSITORY",
-        "REF",
-        "COMMIT",
-        "EVENTS",
-    ]
-)
+_GIVEN_TO_RUNS = {
+    *("RUN_ID", "AUTOMATION", "TRIGGER", "TRIGGER_TYPE", "DUE_AT"),
+    *("ATTEMPT", "REPOSITORY", "REF", "COMMIT", "EVENTS"),
+}
 """What a run finds in its environment. The command may be used from a workflow, so they are no error."""
 
 

@@ -124,16 +124,17 @@ def classify(error: SQLAlchemyError) -> Failure:
     cause = error.orig
     if isinstance(cause, sqlite3.Error):
         return _of_sqlite(cause)
-    state = getattr(cause, "sqlstate", None)
-    if state is not None:
-        return _POSTGRES_CODES.get(state) or _POSTGRES_CLASSES.get(state[:2], Failure.BUG)
     number = cause.args[0] if cause is not None and cause.args else None
-    if isinstance(number, int) and number in _MARIADB_CODES:
-        return _MARIADB_CODES[number]
+    if isinstance(number, int):
+        if number in _MARIADB_CODES:
+            return _MARIADB_CODES[number]
+    elif state := getattr(cause, "sqlstate", None):
+        return _POSTGRES_CODES.get(state) or _POSTGRES_CLASSES.get(state[:2], Failure.BUG)
     if error.connection_invalidated or isinstance(error, InterfaceError):
         return Failure.AWAY
     # psycopg raises OperationalError without a SQLSTATE when it never reached a server.
-    return Failure.AWAY if type(cause).__name__ == "OperationalError" else Failure.BUG
+    never_reached = number.__class__ is str and type(cause).__name__ == "OperationalError"
+    return Failure.AWAY if never_reached else Failure.BUG
 
 
 def _of_sqlite(cause: sqlite3.Error) -> Failure:
