@@ -79,19 +79,21 @@ def _triggers_violations(triggers: object, enabled_required: bool) -> Iterator[V
         return
     schedules: list[tuple[str, str]] = []
     api_pointers: list[str] = []
-    api_enabled = False
+    api_ids: list[object] = []
     for index, trigger in enumerate(triggers):
         pointer = f"/triggers/{index}"
         yield from _trigger_violations(trigger, pointer, enabled_required)
         match trigger:
             case {"type": "api", **rest}:
                 api_pointers.append(pointer)
-                api_enabled = api_enabled or rest.get("enabled", True) is True
+                if rest.get("enabled", True) is True:
+                    api_ids.append(rest.get("id"))
             case {"type": "schedule", "id": str(trigger_id)}:
                 schedules.append((trigger_id, f"{pointer}/id"))
     for pointer in api_pointers[1:]:
         yield Violation(pointer, "duplicate-api", "An automation has at most one API trigger.")
-    yield from values.duplicate_ids(schedules, api_enabled)
+    taken = {*api_ids, values.API_TRIGGER_ID} if api_ids else set()
+    yield from values.duplicate_ids(schedules, taken)
 
 
 def _trigger_violations(

@@ -1,4 +1,4 @@
-"""What each automation was: one row per change, written in the transaction of the change."""
+"""What each automation was: one row per change; it outlives the automation."""
 
 import json
 from collections.abc import Mapping
@@ -6,11 +6,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, exists, insert, select
+from sqlalchemy import Connection, exists, select
 
 from app.automations.models import automation_history
-from app.automations.revision import canonical_form
-from app.automations.values import Automation
 
 _table = automation_history
 
@@ -29,43 +27,6 @@ class Entry:
     actor: str
     recorded_at: datetime
     document: Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Stored:
-    """An automation as its rows have it, unjudged: for the history of what is deleted."""
-
-    revision: str
-    document: bytes
-
-
-def append(
-    connection: Connection, action: str, automation: Automation, actor: str, now: datetime
-) -> None:
-    """Record a change inside the caller's transaction."""
-    last = Stored(automation.revision, canonical_form(automation.draft))
-    append_document(connection, action, automation.id, last, actor, now)
-
-
-def append_document(
-    connection: Connection,
-    action: str,
-    automation_id: str,
-    stored: Stored,
-    actor: str,
-    now: datetime,
-) -> None:
-    """Record a change of which only the stored form is known."""
-    connection.execute(
-        insert(_table).values(
-            automation_id=automation_id,
-            action=action,
-            revision=stored.revision,
-            document=stored.document.decode(),
-            actor=actor,
-            recorded_at=now,
-        )
-    )
 
 
 def page(connection: Connection, automation_id: str, before: int | None, limit: int) -> list[Entry]:

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 import rfc8785
 from sqlalchemy import ColumnElement, Connection, Select, and_, exists, func, or_, select
 
-from app.automations.history import Stored
 from app.automations.models import automation_triggers, automations
 from app.automations.values import API_TRIGGER_ID, Automation, Draft, ScheduleTrigger, Target
 from app.errors import InvalidInput, StoredAutomationInvalid, Violation
@@ -85,8 +84,8 @@ def count(connection: Connection, where: AutomationFilter | None) -> int:
     return connection.scalar(query) or 0
 
 
-def document_as_stored(connection: Connection, automation_id: str) -> Stored | None:
-    """Return an automation's rows in canonical form without judging them, or None."""
+def as_stored(connection: Connection, automation_id: str) -> tuple[str, str] | None:
+    """Return revision and document of an automation, as its rows have them and unjudged, or None."""
     rows = [_Row(*row) for row in connection.execute(_joined(automation_id))]
     if not rows:
         return None
@@ -110,14 +109,14 @@ def document_as_stored(connection: Connection, automation_id: str) -> Stored | N
     }
     if first.description is not None:
         document["description"] = first.description
-    return Stored(first.revision, _as_canonical_as_can_be(document))
+    return first.revision, _as_canonical_as_can_be(document)
 
 
-def _as_canonical_as_can_be(document: dict[str, Any]) -> bytes:
+def _as_canonical_as_can_be(document: dict[str, Any]) -> str:
     try:
-        return rfc8785.dumps(document)
+        return rfc8785.dumps(document).decode()
     except (rfc8785.CanonicalizationError, UnicodeError):
-        return json.dumps(document, sort_keys=True, default=repr).encode()
+        return json.dumps(document, sort_keys=True, default=repr)
 
 
 def _joined(automation_id: str) -> Select[Any]:

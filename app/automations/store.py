@@ -5,7 +5,7 @@ writer read decides whether it may write: the revision stands in the statement, 
 it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -13,8 +13,14 @@ from typing import Final
 from sqlalchemy import ColumnElement, Connection, delete, insert, select, update
 from sqlalchemy.exc import DBAPIError
 
-from app.automations import history, reading
-from app.automations.models import automation_trigger_arms, automation_triggers, automations
+from app.automations import history, reading, rows
+from app.automations.history import Entry
+from app.automations.models import (
+    automation_history,
+    automation_trigger_arms,
+    automation_triggers,
+    automations,
+)
 from app.automations.reading import AutomationFilter
 from app.automations.revision import revision_of
 from app.automations.values import Automation, Draft
@@ -76,11 +82,11 @@ class AutomationStore:
 
     def history(
         self, automation_id: str, before: int | None = None, limit: int = 100
-    ) -> Sequence[history.Entry]:
+    ) -> Sequence[Entry]:
         """Return what the automation was, newest first; it may be long gone."""
         return self._database.read(lambda c: history.page(c, automation_id, before, limit))
 
-    def history_entry(self, automation_id: str, number: int) -> history.Entry | None:
+    def history_entry(self, automation_id: str, number: int) -> Entry | None:
         """Return one entry of the history with its document, or None."""
         return self._database.read(lambda c: history.entry(c, automation_id, number))
 
@@ -95,8 +101,8 @@ class AutomationStore:
 
         def work(connection: Connection) -> Automation:
             now = self._database.now(connection)
-            insert_automation(connection, automation, now)
-            history.append(connection, "create", automation, actor, now)
+            _insert(connection, automation, now)
+            _record(connection, rows.history("create", automation, actor, now))
             return automation
 
         return self._database.write(work)
@@ -114,7 +120,7 @@ class AutomationStore:
                 update(automations)
                 .where(automations.c.id == automation_id, _is_expected(expected))
                 .where(automations.c.revision != automation.revision)
-                .values(**_parent_row(automation))
+                .values(**rows.parent(automation))
             )
             if connection.execute(statement).rowcount == 0:
                 current = _current_revision(connection, automation_id)
@@ -123,7 +129,7 @@ class AutomationStore:
                 raise _why_not(automation_id, expected, current)
             now = self._database.now(connection)
             _replace_triggers(connection, automation, now)
-            history.append(connection, "replace", automation, actor, now)
+            _record(connection, rows.history("replace", automation, actor, now))
             return Replaced(automation, changed=True)
 
         return self._database.write(work)
@@ -136,7 +142,7 @@ class AutomationStore:
         """
 
         def work(connection: Connection) -> None:
-            last = reading.document_as_stored(connection, automation_id)
+            last = reading.as_stored(connection, automation_id)
             statement = delete(automations).where(
                 automations.c.id == automation_id, _is_expected(expected)
             )
@@ -146,21 +152,25 @@ class AutomationStore:
                 )
             assert last is not None
             now = self._database.now(connection)
-            history.append_document(connection, "delete", automation_id, last, actor, now)
+            _record(connection, rows.history_of("delete", automation_id, *last, actor, now))
 
         self._database.write(work)
 
 
-def insert_automation(connection: Connection, automation: Automation, now: datetime) -> None:
+def _record(connection: Connection, row: Mapping[str, object]) -> None:
+    connection.execute(insert(automation_history).values(**row))
+
+
+def _insert(connection: Connection, automation: Automation, now: datetime) -> None:
     """Insert parent, children and arms inside the caller's transaction. Raises AlreadyExists."""
     try:
-        connection.execute(insert(automations).values(id=automation.id, **_parent_row(automation)))
+        connection.execute(insert(automations).values(**rows.parent(automation)))
     except DBAPIError as error:
-        raise_taken(error, automation.id)
-    _insert_triggers(connection, automation, {}, now)
+        _raise_taken(error, automation.id)
+    _insert_triggers(connection, automation, now)
 
 
-def raise_taken(error: DBAPIError, automation_id: str) -> None:
+def _raise_taken(error: DBAPIError, automation_id: str) -> None:
     """Raise AlreadyExists if ``error`` says that the id is taken, else ``error`` itself."""
     if classify(error) is Failure.UNIQUE:
         raise AlreadyExists("automation", automation_id) from error
@@ -188,19 +198,6 @@ def _current_revision(connection: Connection, automation_id: str) -> str | None:
         select(automations.c.revision).where(automations.c.id == automation_id)
     )
     return revision
-
-
-def _parent_row(automation: Automation) -> dict[str, object]:
-    draft = automation.draft
-    return {
-        "revision": automation.revision,
-        "name": draft.name,
-        "description": draft.description,
-        "api_enabled": draft.api_enabled,
-        "target_repository": draft.target.repository,
-        "target_ref": draft.target.ref,
-        "target_workflow": draft.target.workflow,
-    }
 
 
 def _replace_triggers(connection: Connection, automation: Automation, now: datetime) -> None:
@@ -233,34 +230,18 @@ def _replace_triggers(connection: Connection, automation: Automation, now: datet
         for trigger in automation.draft.schedules
         if trigger.enabled and enabled_before.get(trigger.id) == trigger.expression
     }
-    _insert_triggers(connection, automation, kept, now)
+    _insert_triggers(connection, automation, now, kept)
 
 
 def _insert_triggers(
     connection: Connection,
     automation: Automation,
-    kept: dict[str, datetime | None],
     now: datetime,
+    kept: Mapping[str, datetime | None] | None = None,
 ) -> None:
-    """Insert the children; enabled ones are armed ``now`` unless ``kept`` has their instant.
-
-    A kept None means that there was no arm, as after a DBA's insert; it stays so.
-    """
-    triggers = [
-        {
-            "automation_id": automation.id,
-            "id": trigger.id,
-            "enabled": trigger.enabled,
-            "expression": trigger.expression,
-        }
-        for trigger in automation.draft.schedules
-    ]
-    arms = [
-        {"automation_id": automation.id, "trigger_id": trigger.id, "armed_at": armed_at}
-        for trigger in automation.draft.schedules
-        if trigger.enabled and (armed_at := kept.get(trigger.id, now)) is not None
-    ]
-    if triggers:
-        connection.execute(insert(automation_triggers), triggers)
-    if arms:
-        connection.execute(insert(automation_trigger_arms), arms)
+    for table, inserted in (
+        (automation_triggers, rows.triggers(automation)),
+        (automation_trigger_arms, rows.arms(automation, now, kept)),
+    ):
+        if inserted:
+            connection.execute(insert(table), inserted)

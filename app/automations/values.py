@@ -6,7 +6,7 @@ the import, the store and the worker all judge by these, so that they agree.
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from app import cron
@@ -219,7 +219,8 @@ class Draft:
         if len(self.schedules) > 1:
             object.__setattr__(self, "schedules", tuple(sorted(self.schedules, key=lambda t: t.id)))
         violations += duplicate_ids(
-            [(t.id, f"/triggers/{t.id}/id") for t in self.schedules], self.api_enabled
+            [(t.id, f"/triggers/{t.id}/id") for t in self.schedules],
+            {API_TRIGGER_ID} if self.api_enabled else set(),
         )
         if violations:
             raise InvalidInput(violations)
@@ -244,18 +245,17 @@ class Automation:
             )
 
 
-def duplicate_ids(schedules: list[tuple[str, str]], api_enabled: bool) -> Iterator[Violation]:
-    """Yield a violation for each schedule, given as id and pointer, whose id is taken already."""
-    if not schedules:
-        return
-    taken = {API_TRIGGER_ID} if api_enabled else set[str]()
+def duplicate_ids(
+    schedules: Iterable[tuple[str, str]], taken_by_api: Collection[object]
+) -> Iterator[Violation]:
+    """Yield a violation for each schedule, given as id and pointer, whose id is taken already.
+
+    An enabled API trigger takes ``manual``, since it reads back under that id.
+    """
+    taken = set(taken_by_api)
     for trigger_id, pointer in schedules:
         if trigger_id in taken:
-            owner = (
-                f" ({API_TRIGGER_ID!r} is the id of the enabled API trigger)"
-                if trigger_id == API_TRIGGER_ID and api_enabled
-                else ""
-            )
+            owner = " (the API trigger has it)" if trigger_id in taken_by_api else ""
             yield Violation(
                 pointer,
                 "duplicate-id",

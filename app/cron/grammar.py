@@ -17,7 +17,7 @@ _MONTHS = ("JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT",
 _WEEKDAYS = ("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT")
 
 
-class WrongField(Exception):  # noqa: N818 - never leaves the package
+class WrongField(Exception):
     """``text`` is the piece that is wrong, ``problem`` says why, to be read after the piece."""
 
     def __init__(self, rule: "Rule", text: str, problem: str) -> None:

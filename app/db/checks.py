@@ -21,7 +21,7 @@ class _OnText(ColumnElement[Any]):
     inherit_cache = False
 
     def __init__(self, column_name: str, characters: str = "") -> None:
-        self.column = column(column_name)
+        self.column: ColumnElement[str] = column(column_name)
         self.characters = characters
 
 
@@ -125,5 +125,6 @@ def at_least(column_name: str, low: int) -> ColumnElement[bool]:
 
 def together(first: str, second: str) -> ColumnElement[bool]:
     """Demand that two columns are NULL both or neither."""
-    one, other = column(first), column(second)
+    one: ColumnElement[object] = column(first)
+    other: ColumnElement[object] = column(second)
     return or_(and_(one.is_(None), other.is_(None)), and_(one.is_not(None), other.is_not(None)))

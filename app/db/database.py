@@ -103,9 +103,9 @@ class Database:
         if self._clock is not None:
             return self._clock.now()
         if self.dialect == "postgresql":
-            instant: datetime = connection.scalar(text("SELECT clock_timestamp()"))  # type: ignore[assignment]
+            instant: datetime = connection.scalar(text("SELECT clock_timestamp()"))
             return instant.astimezone(UTC)
-        naive: datetime = connection.scalar(text("SELECT utc_timestamp(6)"))  # type: ignore[assignment]
+        naive: datetime = connection.scalar(text("SELECT utc_timestamp(6)"))
         return naive.replace(tzinfo=UTC)
 
     def close(self) -> None:
