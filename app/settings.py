@@ -132,6 +132,12 @@ class Settings:
     data_dir: Path = _setting(
         Path("var"), "Where repositories, the trees of runs, and the SQLite file are kept.", _path
     )
+    local_repositories: Path = _setting(
+        Path(),
+        "Where local bare repositories are looked for first, as `owner/repo.git`.",
+        _path,
+        shown="`<data dir>/local-repositories`",
+    )
     bind: str = _setting("127.0.0.1:8080", "Where `bellringer up` serves.", _ADDRESS)
     web_workers: int = _setting(2, "Web processes that `bellringer up` starts.", _integer(1, 64))
     admin_token: str | None = _setting(
@@ -277,6 +283,9 @@ def load(environ: Mapping[str, str], directory: Path | None = None) -> Settings:
     if "database_url" not in values:
         data_dir = values.get("data_dir", default_of("data_dir"))
         values["database_url"] = f"sqlite:///{data_dir / 'bellringer.db'}"
+    if "local_repositories" not in values:
+        data_dir = values.get("data_dir", default_of("data_dir"))
+        values["local_repositories"] = data_dir / "local-repositories"
     if problems:
         raise SettingsInvalid(problems)
     return Settings(**values, run_env=tuple(sorted(run_env.items())), file=file)

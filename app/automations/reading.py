@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import rfc8785
 from sqlalchemy import ColumnElement, Connection, Select, and_, exists, func, or_, select
 
-from app.automations.models import automation_triggers, automations
+from app.automations.models import automation_history, automation_triggers, automations
 from app.automations.values import API_TRIGGER_ID, Automation, Draft, ScheduleTrigger, Target
 from app.errors import InvalidInput, StoredAutomationInvalid, Violation
 
@@ -82,6 +82,15 @@ def count(connection: Connection, where: AutomationFilter | None) -> int:
     """Return how many automations there are."""
     query = select(func.count()).select_from(automations).where(*_conditions(where))
     return connection.scalar(query) or 0
+
+
+def was_ever_used(connection: Connection) -> bool:
+    """Tell whether there is, or ever was, any automation."""
+    return bool(
+        connection.scalar(
+            select(or_(exists().select_from(automations), exists().select_from(automation_history)))
+        )
+    )
 
 
 def as_stored(connection: Connection, automation_id: str) -> tuple[str, str] | None:

@@ -90,6 +90,10 @@ class AutomationStore:
         """Return one entry of the history with its document, or None."""
         return self._database.read(lambda c: history.entry(c, automation_id, number))
 
+    def was_ever_used(self) -> bool:
+        """Tell whether there is, or ever was, any automation."""
+        return self._database.read(reading.was_ever_used)
+
     # --- writing ------------------------------------------------------------------------------------
 
     def create(self, automation_id: str, draft: Draft, actor: str) -> Automation:

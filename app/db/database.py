@@ -17,7 +17,8 @@ from sqlalchemy.exc import SQLAlchemyError
 from app.clock import Clock, SystemClock
 from app.db.connecting import DatabaseLimits, build_engine, normalize_url
 from app.db.failures import Failure, classify, reason_of
-from app.errors import DatabaseUnavailable
+from app.errors import DatabaseUnavailable, SettingsInvalid
+from app.settings import Settings
 
 T = TypeVar("T")
 
@@ -122,6 +123,15 @@ class Database:
             self._pid = os.getpid()
             self._reader.dispose(close=False)
             self._writer.dispose(close=False)
+
+
+def open_database(settings: Settings) -> Database:
+    """Return the database that the settings name; nothing connects yet. Raises SettingsInvalid."""
+    limits = DatabaseLimits(statement=settings.database_timeout, pool=settings.database_pool)
+    try:
+        return Database(settings.database_url, limits=limits)
+    except ValueError as error:
+        raise SettingsInvalid([f"BELLRINGER_DATABASE_URL: {error}"]) from None
 
 
 def _translated(error: SQLAlchemyError) -> Exception:

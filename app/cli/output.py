@@ -1,0 +1,69 @@
+"""How commands speak: tables and plain lines for people, JSON for programs, complaints on stderr."""
+
+import json
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeVar
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+json_option: Callable[[F], F] = click.option(
+    "--json", "as_json", is_flag=True, help="Print JSON, for programs."
+)
+
+
+def complain(headline: str, *details: str) -> None:
+    """Print what is wrong on standard error."""
+    click.echo(f"bellringer: {headline}", err=True)
+    for detail in details:
+        click.echo(f"  - {detail}", err=True)
+
+
+def print_json(value: object) -> None:
+    """Print ``value`` as JSON."""
+    click.echo(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], empty: str) -> None:
+    """Print rows under their headings, or the sentence ``empty`` if there are none.
+
+    Where the output is no terminal, columns are separated by tabs and nothing is cut.
+    """
+    listed = [[_cell(value) for value in row] for row in rows]
+    if not listed:
+        click.echo(empty, err=True)
+        return
+    if not sys.stdout.isatty():
+        for row in listed:
+            click.echo("\t".join(cell.replace("\t", " ").replace("\n", " ") for cell in row))
+        return
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    for row in listed:
+        table.add_row(*row)
+    Console(highlight=False, markup=False).print(table)
+
+
+def print_fields(fields: Iterable[tuple[str, object]]) -> None:
+    """Print names and values under one another."""
+    listed = [(name, _cell(value)) for name, value in fields]
+    width = max(len(name) for name, _ in listed)
+    for name, value in listed:
+        click.echo(f"{name:<{width}}  {value}")
+
+
+def _cell(value: object) -> str:
+    match value:
+        case None:
+            return "-"
+        case True:
+            return "yes"
+        case False:
+            return "no"
+        case _:
+            return str(value)

@@ -1,0 +1,194 @@
+"""``bellringer run …``: looks at the ledger, over the API."""
+
+import json
+from typing import Any
+
+import click
+
+from app.cli.client import Client, client_of, segment
+from app.cli.output import complain, json_option, print_fields, print_json, print_table
+
+_STATES = ("queued", "running", "succeeded", "failed", "canceled", "missed")
+_QUIET_STREAMS = 20
+"""Streams in a row without one event, about so many minutes, after which following gives up."""
+
+
+@click.group()
+def run() -> None:
+    """List, show, follow, cancel and repeat runs."""
+
+
+@run.command("list")
+@click.option("--automation", help="Only runs of this automation.")
+@click.option(
+    "--state",
+    "states",
+    type=click.Choice(_STATES),
+    multiple=True,
+    help="Only runs in this state; may be repeated.",
+)
+@click.option("--trigger", help="Only runs that this trigger started.")
+@click.option("--since", help="Only runs queued at or after this instant.")
+@click.option("--until", help="Only runs queued before this instant.")
+@click.option("--limit", type=click.IntRange(1), default=50, show_default=True)
+@json_option
+@click.pass_context
+def list_(
+    ctx: click.Context,
+    automation: str | None,
+    states: tuple[str, ...],
+    trigger: str | None,
+    since: str | None,
+    until: str | None,
+    limit: int,
+    as_json: bool,
+) -> None:
+    """List runs, newest first."""
+    found = list(
+        client_of(ctx).pages(
+            "/runs",
+            limit,
+            automation=automation,
+            state=",".join(states) or None,
+            trigger=trigger,
+            since=since,
+            until=until,
+        )
+    )
+    if as_json:
+        print_json(found)
+        return
+    print_table(
+        ("id", "state", "automation", "trigger", "queued", "finished", "reason"),
+        (
+            (
+                r["id"],
+                r["state"],
+                r["automation"]["id"],
+                r["trigger"]["id"],
+                r["queued_at"],
+                r["finished_at"],
+                r["reason"] and r["reason"]["code"],
+            )
+            for r in found
+        ),
+        empty="There are no runs.",
+    )
+
+
+@run.command()
+@click.argument("run_id", type=click.IntRange(1))
+@json_option
+@click.pass_context
+def show(ctx: click.Context, run_id: int, as_json: bool) -> None:
+    """Show one run."""
+    print_run(client_of(ctx).get(f"/runs/{run_id}"), as_json=as_json)
+
+
+@run.command()
+@click.argument("run_id", type=click.IntRange(1))
+@click.option("--attempt", type=click.IntRange(1), help="Only the lines of this attempt.")
+@click.option("--follow", is_flag=True, help="Go on until the run ends.")
+@json_option
+@click.pass_context
+def log(ctx: click.Context, run_id: int, attempt: int | None, follow: bool, as_json: bool) -> None:
+    """Print a run's log. With --follow the exit code is 0 only if the run succeeds."""
+    client = client_of(ctx)
+    if follow:
+        ctx.exit(follow_run(client, run_id, as_json=as_json))
+    params = {"attempt": attempt}
+    path = f"/runs/{run_id}/log"
+    answer = client.call("GET", path, params=params, headers={"Accept": "text/plain"})
+    if as_json:
+        print_json(answer.text.splitlines())
+    else:
+        click.echo(answer.text, nl=False)
+
+
+@run.command()
+@click.argument("run_id", type=click.IntRange(1))
+@json_option
+@click.pass_context
+def cancel(ctx: click.Context, run_id: int, as_json: bool) -> None:
+    """Cancel a run that is queued or running."""
+    print_run(client_of(ctx).call("POST", f"/runs/{run_id}/cancel").json(), as_json=as_json)
+
+
+@run.command()
+@click.argument("run_id", type=click.IntRange(1))
+@click.option("--follow", is_flag=True, help="Print the log until the new run ends.")
+@json_option
+@click.pass_context
+def rerun(ctx: click.Context, run_id: int, follow: bool, as_json: bool) -> None:
+    """Start a new run of the same target with the same events."""
+    client = client_of(ctx)
+    made = client.call("POST", f"/runs/{run_id}/rerun").json()
+    if follow:
+        ctx.exit(follow_run(client, made["id"], as_json=as_json))
+    print_run(made, as_json=as_json)
+
+
+def follow_run(client: Client, run_id: int, *, as_json: bool) -> int:
+    """Print the log as it comes; return 0 if the run succeeds, else 1."""
+    last: str | None = None
+    quiet = 0
+    while quiet < _QUIET_STREAMS:
+        quiet += 1
+        for number, name, data in client.events(f"/runs/{segment(run_id)}/log", last):
+            last = number or last
+            if name == "end":
+                found = client.get(f"/runs/{run_id}")
+                if as_json:
+                    print_json(found)
+                else:
+                    _print_end(found)
+                return 0 if found["state"] == "succeeded" else 1
+            quiet = 0
+            if not as_json:
+                _print_line(data)
+    complain(
+        f"Run {run_id} has said nothing for long; 'bellringer run log {run_id} --follow' goes on."
+    )
+    return 1
+
+
+def print_run(found: dict[str, Any], *, as_json: bool) -> None:
+    """Print one run."""
+    if as_json:
+        print_json(found)
+        return
+    target, reason = found["target"], found["reason"]
+    print_fields(
+        [
+            ("id", found["id"]),
+            ("state", found["state"]),
+            ("automation", found["automation"]["id"]),
+            ("trigger", f"{found['trigger']['type']} {found['trigger']['id']}"),
+            ("target", f"{target['repository']} {target['ref']} {target['workflow']}"),
+            ("commit", found["commit"]),
+            ("due", found["due_at"]),
+            ("queued", found["queued_at"]),
+            ("started", found["started_at"]),
+            ("finished", found["finished_at"]),
+            ("attempt", f"{found['attempt']} of {found['max_attempts']}"),
+            ("exit code", found["exit_code"]),
+            ("reason", reason and f"{reason['code']}: {reason['detail']}"),
+        ]
+    )
+
+
+def _print_line(data: str) -> None:
+    try:
+        line = json.loads(data)
+    except json.JSONDecodeError:
+        click.echo(data)
+        return
+    click.echo(line["text"], err=line["stream"] != "stdout")
+
+
+def _print_end(found: dict[str, Any]) -> None:
+    reason = found["reason"]
+    click.echo(
+        f"Run {found['id']} {found['state']}" + (f": {reason['detail']}" if reason else "."),
+        err=True,
+    )
