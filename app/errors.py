@@ -151,6 +151,17 @@ class RunFinished(BellringerError):
         super().__init__(f"Run {run_id} has ended already ({state}).")
 
 
+class RunNotFinished(BellringerError):
+    """The run is still queued or running, and only what has ended is run again."""
+
+    def __init__(self, run_id: int, state: str) -> None:
+        self.run_id = run_id
+        self.state = state
+        super().__init__(
+            f"Run {run_id} has not ended ({state}). Wait for it, or cancel it, and run it again then."
+        )
+
+
 class RunFailure(BellringerError):
     """A run cannot go on; ``code`` and ``detail`` become its reason in the ledger."""
 

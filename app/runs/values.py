@@ -1,8 +1,10 @@
 """What a run is, as plain values."""
 
+import re
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from enum import Enum
+from typing import Any, Final
 
 from app.errors import InvalidInput, Violation
 
@@ -26,6 +28,30 @@ REASON_CODES = (
 
 INPUT_LIMIT = 64 * 1024
 """Bytes of JSON that an API call may hand to a run."""
+
+_IDEMPOTENCY_KEY = re.compile(r"[!-~]{1,255}")
+
+
+class NoInput(Enum):
+    """Stands for an input that was not given, since null is one that can be."""
+
+    NO_INPUT = "no input"
+
+
+NO_INPUT: Final = NoInput.NO_INPUT
+
+
+def idempotency_key_fault(value: str) -> str | None:
+    """Return what is wrong with an idempotency key."""
+    if _IDEMPOTENCY_KEY.fullmatch(value):
+        return None
+    return "An idempotency key has 1 to 255 visible ASCII characters."
+
+
+def storable(text: str, limit: int = 10_000) -> str:
+    """Return ``text`` as every database can keep it: no NUL, no lone surrogate, ``limit`` characters."""
+    cleaned = text.replace("\0", "").encode("utf-8", "replace").decode()
+    return cleaned if len(cleaned) <= limit else cleaned[: limit - 1] + "…"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +97,14 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
+class Opened:
+    """The run that a call is answered with; ``created`` is False if an earlier call had made it."""
+
+    run: Run
+    created: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Page:
     """Some runs, newest first; ``total`` is exact up to 10,000 and None beyond."""
 
@@ -81,7 +115,10 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class RunFilter:
-    """Which runs to list; ``since`` and ``until`` bound ``queued_at``, the first included."""
+    """Which runs to list; ``since`` and ``until`` bound ``queued_at``, the first included.
+
+    ``trigger`` is the type or the id of the trigger that started them.
+    """
 
     automation: str | None = None
     states: frozenset[str] = field(default_factory=frozenset)
