@@ -1,0 +1,1 @@
+"""Ratios against a baseline in the same run; each prints one JSON line per figure."""
