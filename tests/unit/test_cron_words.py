@@ -5,11 +5,14 @@ from datetime import datetime, timedelta
 
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 from app.cron import describe, parse
 from app.errors import InvalidExpression
 from tests.unit.cron_oracle import expressions, instants
 from tests.unit.cron_reader import Reader
+
+ALMOST_A_DAY = timedelta(hours=23, minutes=59)
 
 WORDS = """
 * * * * *
@@ -56,6 +59,8 @@ WORDS = """
     At 09:00, 09:10, 09:20, 09:30, 09:40 and 09:50 UTC, every day
 */10 9,12 * * *
     At minutes 0, 10, 20, 30, 40 and 50 of hours 9 and 12 UTC, every day
+*/15 9,11 * * *
+    At minutes 0, 15, 30 and 45 of hours 9 and 11 UTC, every day
 * 9,17 * * *
     At every minute of hours 9 and 17 UTC, every day
 0-10 9,12 * * *
@@ -226,6 +231,20 @@ def test_the_words_taken_at_their_word_are_what_fires(text, moment):
     else:
         assert describe(expression).startswith("Never: ")
         assert expression.next(moment) is None
+
+
+@given(
+    st.sampled_from(["*", "*/2", "*/7", "*/15", "*/30", "5/15", "1/2", "0", "59", "0,1", "5-9"]),
+    st.one_of(
+        st.just("*"),
+        st.lists(st.integers(0, 23), min_size=1, max_size=5).map(lambda h: ",".join(map(str, h))),
+    ),
+)
+def test_the_words_for_a_time_of_day_are_that_time(minute, hour):
+    expression = parse(f"{minute} {hour} * * *")
+    midnight = datetime.fromisoformat("2027-01-01T00:00Z")
+    due = expression.latest_between(midnight - timedelta(minutes=1), midnight + ALMOST_A_DAY, 1440)
+    assert Reader(describe(expression)).times == {(t.hour, t.minute) for t in due}
 
 
 @pytest.mark.parametrize("expression", [e for e, words in CASES if not words.startswith("Never")])
