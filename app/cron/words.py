@@ -101,7 +101,7 @@ def _dates(of_month: DaysOfMonth, possible: int, shared: int) -> str:
     parts = [f"{_listed(fixed)} of the month"] if fixed else []
     for day in numbers(of_month.nearest & possible):
         some = ", where there is one" if day > shared else ""
-        parts.append(f"the weekday of the month nearest to day {day - 1}{some}")
+        parts.append(f"the weekday of the month nearest to day {day}{some}")
     return _listed(parts)
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.cron import next_after, parse, previous_before
-from tests.unit.cron_oracle import Oracle, expressions, instants
+from tests.support.cron_oracle import Oracle, expressions, instants
 
 VECTORS = [
     json.loads(line)

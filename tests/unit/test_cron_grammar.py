@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from app.cron import Expression, canonical, describe, parse
 from app.errors import InvalidExpression
-from tests.unit.cron_oracle import expressions
+from tests.support.cron_oracle import expressions
 
 VECTORS = [
     json.loads(line)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from app.cron import expression as evaluator
 from app.cron import parse
-from tests.unit.cron_oracle import Oracle, expressions, instants
+from tests.support.cron_oracle import Oracle, expressions, instants
 
 SECOND = timedelta(seconds=1)
 MINUTE = timedelta(minutes=1)

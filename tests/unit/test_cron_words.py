@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from app.cron import describe, parse
 from app.errors import InvalidExpression
-from tests.unit.cron_oracle import expressions, instants
-from tests.unit.cron_reader import Reader
+from tests.support.cron_oracle import expressions, instants
+from tests.support.cron_reader import Reader
 
 ALMOST_A_DAY = timedelta(hours=23, minutes=59)
 
