@@ -53,7 +53,7 @@ INSTANTS = tuple(
 )
 ROUNDS = 7
 
-Answers = list[datetime]
+Answers = list[datetime | None]
 
 
 # --- what is timed: each asks every expression at every instant -----------------------------------
@@ -61,14 +61,14 @@ Answers = list[datetime]
 
 def parsed() -> Callable[[], Answers]:
     expressions = [parse(text) for text in EXPRESSIONS]
-    return lambda: [e.next(instant) for e in expressions for instant in INSTANTS]  # type: ignore[misc]
+    return lambda: [e.next(instant) for e in expressions for instant in INSTANTS]
 
 
 def parsed_cronsim() -> Callable[[], Answers]:
     iterators = [CronSim(text, INSTANTS[0]) for text in EXPRESSIONS]
 
     def ask() -> Answers:
-        found = []
+        found: Answers = []
         for iterator in iterators:
             for instant in INSTANTS:
                 iterator.dt = instant.replace(microsecond=0)
@@ -86,7 +86,7 @@ def parsed_croniter() -> Callable[[], Answers]:
 def parsing() -> Callable[[], Answers]:
     # The cache of whole expressions is left out; that of fields is part of what is measured.
     anew = parse.__wrapped__
-    return lambda: [anew(text).next(instant) for text in EXPRESSIONS for instant in INSTANTS]  # type: ignore[misc]
+    return lambda: [anew(text).next(instant) for text in EXPRESSIONS for instant in INSTANTS]
 
 
 def parsing_cronsim() -> Callable[[], Answers]:

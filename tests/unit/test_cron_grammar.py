@@ -1,6 +1,7 @@
 """What is an expression, what is none, and what the error says about it."""
 
 import json
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -125,9 +126,9 @@ def test_an_expression_and_its_source_are_equal(text):
 )
 def test_two_ways_to_write_one_meaning(one, other):
     def meaning(text: str):
-        expression = parse(text)
-        days = (expression._days, expression._minutes_of_day)
-        return (*days, expression.ever_fires, describe(expression))
+        expression, start = parse(text), datetime(2027, 1, 1, tzinfo=UTC)
+        due = expression.latest_between(start, start + timedelta(days=800), 2000)
+        return describe(expression), due, expression.next(start)
 
     assert meaning(one) == meaning(other)
 
