@@ -16,13 +16,17 @@ def main() -> int:
     """Run the benchmarks; the exit code is 1 if one of them could not be run."""
     wanted = sys.argv[1:] or NAMES
     if unknown := set(wanted) - set(NAMES):
-        print(f"there is no benchmark {sorted(unknown)}; known: {', '.join(NAMES)}", file=sys.stderr)
+        print(
+            f"there is no benchmark {sorted(unknown)}; known: {', '.join(NAMES)}", file=sys.stderr
+        )
         return 2
     failed = 0
     for name in wanted:
         module = name if (HERE / f"{name}.py").exists() else f"{name}_"
         print(f"# {name}", file=sys.stderr, flush=True)
-        failed |= subprocess.run([sys.executable, "-m", f"benchmarks.{module}"], check=False).returncode
+        failed |= subprocess.run(
+            [sys.executable, "-m", f"benchmarks.{module}"], check=False
+        ).returncode
     return 1 if failed else 0
 
 

@@ -33,11 +33,10 @@ def describe(expression: Expression | str) -> str:
     if isinstance(expression, str):
         expression = parse(expression)
     time = _time(expression.minutes, expression.hours.values)
-    date = _date(expression)
-    if "UTC" in time:
-        phrase = f"{time}, {date or 'every day'}"
-    else:
-        phrase = f"{time}, {date}, in UTC" if date else time
+    days = _days(expression) or ("every day" if "UTC" in time else "")
+    phrase = ", ".join(filter(None, (time, days, _months(expression))))
+    if phrase != time and "UTC" not in time:
+        phrase += ", in UTC"
     if not expression.ever_fires:
         return f"Never: {phrase[0].lower()}{phrase[1:]}, but there is no such day"
     return phrase
@@ -68,19 +67,14 @@ def _time(minute_bits: int, hour_bits: int) -> str:
 # --- days -----------------------------------------------------------------------------------------
 
 
-def _date(expression: Expression) -> str:
-    months = list(numbers(expression.months.values))
-    month = f"in {_listed(_runs(months, _MONTHS))}" if len(months) < len(_MONTHS) - 1 else ""
-    return ", ".join(filter(None, (_days(expression), month)))
-
-
 def _days(expression: Expression) -> str:
     lengths = [LONGEST[month] for month in numbers(expression.months.values)]
     possible = (2 << max(lengths)) - 2 if expression.ever_fires else -1
+    shared = _SHORTEST_MONTH if min(lengths) < 30 else min(lengths)
     of_month, of_week = expression.days_of_month, expression.days_of_week
     any_date = of_month.values & possible == possible
     any_weekday = of_week.values == _ALL_WEEKDAYS
-    dates = _dates(of_month, possible)
+    dates = _dates(of_month, possible, shared)
     if not expression.days_must_agree:
         if any_date or any_weekday:
             return ""
@@ -90,7 +84,13 @@ def _days(expression: Expression) -> str:
     return f"on {dates}" if any_weekday else f"on {dates}, if it is {_a_weekday(of_week)}"
 
 
-def _dates(of_month: DaysOfMonth, possible: int) -> str:
+def _months(expression: Expression) -> str:
+    months = list(numbers(expression.months.values))
+    return f"in {_listed(_runs(months, _MONTHS))}" if len(months) < 12 else ""
+
+
+def _dates(of_month: DaysOfMonth, possible: int, shared: int) -> str:
+    """Return those that are ``possible``; all of the months have days 1 to ``shared``."""
     fixed = []
     if of_month.values & possible:
         fixed.append(_counted(list(numbers(of_month.values & possible)), "day"))
@@ -100,7 +100,7 @@ def _dates(of_month: DaysOfMonth, possible: int) -> str:
         fixed.append("the last weekday")
     parts = [f"{_listed(fixed)} of the month"] if fixed else []
     for day in numbers(of_month.nearest & possible):
-        some = ", where there is one" if day > _SHORTEST_MONTH else ""
+        some = ", where there is one" if day > shared else ""
         parts.append(f"the weekday of the month nearest to day {day}{some}")
     return _listed(parts)
 
