@@ -75,7 +75,7 @@ def show(ctx: click.Context, automation_id: str, as_json: bool) -> None:
     "--file", "file", type=click.File("rb"), help="A JSON or TOML definition; - is standard input."
 )
 @click.option("--name", help="The name that people read; the id if left out.")
-@click.option("--description")
+@click.option("--description", help="What it is for.")
 @click.option("--repository", help="owner/repo")
 @click.option("--ref", default="main", show_default=True, help="A branch, a tag or a commit.")
 @click.option("--workflow", help="The workflow's file, or its name under .bellringer/workflows/.")

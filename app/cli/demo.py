@@ -26,7 +26,7 @@ def make(store: AutomationStore, repositories: Path) -> bool:
     """Make the demo unless there is, or was, any automation; tell whether it was made."""
     if store.was_ever_used():
         return False
-    bare = repositories / f"{REPOSITORY}.git"
+    bare = repositories.absolute() / f"{REPOSITORY}.git"
     if not bare.exists():
         _make_repository(bare)
     draft = Draft(
@@ -62,6 +62,7 @@ def _git(tree: Path, *arguments: str) -> None:
     subprocess.run(
         ["git", "-C", str(tree), *arguments],
         check=True,
+        capture_output=True,
         timeout=60,
         stdin=subprocess.DEVNULL,
         env={

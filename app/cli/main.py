@@ -89,6 +89,9 @@ class Commands(click.Group):
             # Whoever read our output has seen enough; Python would complain again at exit.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             sys.exit(1)
+        except OSError as error:
+            complain(f"{error.filename or 'the system'}: {error.strerror or error}")
+            sys.exit(1)
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})

@@ -1,8 +1,9 @@
-"""How commands speak: tables and plain lines for people, JSON for programs, complaints on stderr."""
+"""How commands speak and read: tables for people, JSON for programs, complaints on stderr."""
 
 import json
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 import click
@@ -55,6 +56,19 @@ def print_fields(fields: Iterable[tuple[str, object]]) -> None:
     width = max(len(name) for name, _ in listed)
     for name, value in listed:
         click.echo(f"{name:<{width}}  {value}")
+
+
+def instant(text: str | None, option: str) -> datetime | None:
+    """Return the instant that an option names; without a zone it is in UTC."""
+    if text is None:
+        return None
+    try:
+        given = datetime.fromisoformat(text)
+    except ValueError:
+        raise click.BadParameter(
+            "expected an instant as in 2027-01-01T00:00:00Z", param_hint=option
+        ) from None
+    return given if given.tzinfo else given.replace(tzinfo=UTC)
 
 
 def _cell(value: object) -> str:

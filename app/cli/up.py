@@ -4,6 +4,7 @@ import os
 import secrets
 import shutil
 import socket
+import subprocess
 import sys
 from pathlib import Path
 
@@ -40,7 +41,7 @@ def up(ctx: click.Context, bind: str | None, demo: bool) -> None:
     report = import_legacy(database, settings.automations_dir)
     if report.imported or report.skipped or report.rename_problem:
         tell(report)
-    made_demo = demo and demonstration.make(AutomationStore(database), settings.local_repositories)
+    made_demo = demo and _make_demo(database, settings)
     token, is_new = _admin_token(database, settings)
     database.close()
     supervisor = Supervisor(_programs(settings), patience=settings.drain + 15)
@@ -49,6 +50,14 @@ def up(ctx: click.Context, bind: str | None, demo: bool) -> None:
         f"{address}/readyz", lambda: _welcome(settings, address, token, is_new, made_demo)
     )
     sys.exit(supervisor.run())
+
+
+def _make_demo(database: Database, settings: Settings) -> bool:
+    try:
+        return demonstration.make(AutomationStore(database), settings.local_repositories)
+    except (OSError, subprocess.SubprocessError) as error:
+        complain(f"warning: the demo could not be made ({type(error).__name__}); is git there?")
+        return False
 
 
 def _programs(settings: Settings) -> list[Program]:

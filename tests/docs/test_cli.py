@@ -22,7 +22,9 @@ def commands(group: click.Group, path: str) -> set[str]:
 
 
 def test_every_command_is_documented() -> None:
-    documented = set(re.findall(r"^\| `(bellringer [a-z ]+)` \|", DOCUMENT.read_text(), re.MULTILINE))
+    documented = set(
+        re.findall(r"^\| `(bellringer [a-z ]+)` \|", DOCUMENT.read_text(), re.MULTILINE)
+    )
     assert documented == commands(main, "bellringer")
 
 
