@@ -15,6 +15,7 @@ from app.automations import values
 from app.automations.documents import read_draft
 from app.automations.models import automation_history, automation_triggers, automations
 from app.automations.values import API_TRIGGER_ID, Automation, Draft, ScheduleTrigger, Target, judge
+from app.db.undecodable import rows_of
 from app.errors import InvalidInput, StoredAutomationInvalid, Violation
 
 _parent = automations.c
@@ -90,12 +91,12 @@ def page(
         .select_from(page_of.outerjoin(automation_triggers, _child.automation_id == page_of.c.id))
         .order_by(page_of.c.id, _child.id)
     )
-    return list(_assembled(connection.execute(query)))
+    return list(_assembled(rows_of(connection, query)))
 
 
 def one(connection: Connection, automation_id: str) -> Automation | None:
     """Return one automation, or None."""
-    return next(_assembled(connection.execute(_joined(automation_id))), None)
+    return next(_assembled(rows_of(connection, _joined(automation_id))), None)
 
 
 def count(connection: Connection, where: AutomationFilter | None) -> int:
@@ -124,7 +125,7 @@ def as_stored(
         connection.execute(
             select(_parent.id).where(_parent.id == automation_id).with_for_update()
         ).all()
-    rows = [_Row(*row) for row in connection.execute(_joined(automation_id))]
+    rows = [_Row(*tuple(row)) for row in rows_of(connection, _joined(automation_id))]
     if not rows:
         return None
     return rows[0].revision, _as_canonical_as_can_be(_document(rows))
