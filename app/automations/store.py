@@ -8,9 +8,9 @@ it.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
-from sqlalchemy import ColumnElement, Connection, delete, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Select, delete, insert, select, update
 from sqlalchemy.exc import DBAPIError
 
 from app.automations import history, reading, rows
@@ -219,24 +219,14 @@ def _replace_triggers(connection: Connection, automation: Automation, now: datet
     """Put the new children in place of the old; what was enabled and unchanged stays armed as it was."""
     of_this = automation_triggers.c.automation_id == automation.id
     armed = automation_trigger_arms
-    enabled_before = dict(
-        connection.execute(
-            select(automation_triggers.c.id, automation_triggers.c.expression).where(
-                of_this,
-                automation_triggers.c.enabled == True,  # noqa: E712
-            )
-        )
-        .tuples()
-        .all()
+    enabled = automation_triggers.c.enabled == True  # noqa: E712
+    enabled_before = _pairs(
+        connection,
+        select(automation_triggers.c.id, automation_triggers.c.expression).where(of_this, enabled),
     )
-    arms_before = dict(
-        connection.execute(
-            select(armed.c.trigger_id, armed.c.armed_at).where(
-                armed.c.automation_id == automation.id
-            )
-        )
-        .tuples()
-        .all()
+    arms_before = _pairs(
+        connection,
+        select(armed.c.trigger_id, armed.c.armed_at).where(armed.c.automation_id == automation.id),
     )
     connection.execute(delete(automation_triggers).where(of_this))
     connection.execute(delete(armed).where(armed.c.automation_id == automation.id))
@@ -246,6 +236,10 @@ def _replace_triggers(connection: Connection, automation: Automation, now: datet
         if trigger.enabled and enabled_before.get(trigger.id) == trigger.expression
     }
     _insert_triggers(connection, automation, now, kept)
+
+
+def _pairs(connection: Connection, query: Select[Any]) -> dict[Any, Any]:
+    return {key: value for key, value in connection.execute(query)}
 
 
 def _insert_triggers(
