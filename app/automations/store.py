@@ -239,7 +239,7 @@ def _replace_triggers(connection: Connection, automation: Automation, now: datet
 
 
 def _pairs(connection: Connection, query: Select[Any]) -> dict[Any, Any]:
-    return {key: value for key, value in connection.execute(query)}
+    return dict(connection.execute(query).all())
 
 
 def _insert_triggers(
