@@ -13,7 +13,8 @@ Rules, for whoever writes one:
 * It must work on SQLite, PostgreSQL and MariaDB, up and down, with rows in the tables, and offline
   (``alembic upgrade head --sql``). Alter SQLite tables with ``op.batch_alter_table`` and ``copy_from``.
 * MariaDB commits at each DDL statement: each step must do no harm when it is done again
-  (``if_not_exists``, ``if_exists``).
+  (``if_not_exists``, ``if_exists``). ``create_table`` makes an ``sa.Index`` of its own without that:
+  create each index by itself.
 * Old code must run on the new schema: first add, then move, and take away in a later release.
 """
 

@@ -14,13 +14,14 @@ from dataclasses import field as dataclass_field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from sqlalchemy.engine import make_url
-
+from app.database_url import normalize_url, without_secrets
 from app.errors import SettingsInvalid
 
 PREFIX = "BELLRINGER_"
 RUN_ENV_PREFIX = "RUN_ENV_"
 SETTINGS_FILE = "settings.toml"
+
+_CREDENTIALS = re.compile(r"://.*@")
 
 T = TypeVar("T")
 
@@ -107,19 +108,30 @@ def _path(text: str) -> Path:
     return Path(text)
 
 
-_ADDRESS = _text(r"(\[[0-9a-fA-F:]+\]|[A-Za-z0-9._-]+):[0-9]{1,5}", "host:port")
+def _address(text: str) -> str:
+    host, _, port = text.rpartition(":")
+    known_host = re.fullmatch(r"\[[0-9a-fA-F:]+\]|[A-Za-z0-9._-]+", host)
+    if not known_host or not re.fullmatch(r"[0-9]{1,5}", port) or int(port) > 65_535:
+        raise ValueError("expected host:port")
+    return text
+
+
+def _database_url(text: str) -> str:
+    normalize_url(text)
+    return text
 
 
 # --- the table --------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Settings:
     """All settings of one process. Durations are in seconds, sizes in bytes."""
 
     database_url: str = _setting(
         "",
         "SQLAlchemy URL of the database: `sqlite:///file`, `postgresql://…` or `mariadb://…`.",
+        _database_url,
         secret=True,
         shown="`sqlite:///<data dir>/bellringer.db`",
     )
@@ -138,7 +150,7 @@ class Settings:
         _path,
         shown="`<data dir>/local-repositories`",
     )
-    bind: str = _setting("127.0.0.1:8080", "Where `bellringer up` serves.", _ADDRESS)
+    bind: str = _setting("127.0.0.1:8080", "Where `bellringer up` serves.", _address)
     web_workers: int = _setting(2, "Web processes that `bellringer up` starts.", _integer(1, 64))
     admin_token: str | None = _setting(
         None,
@@ -189,8 +201,7 @@ class Settings:
     git_url: str = _setting(
         "https://github.com/{repository}.git",
         "Where repositories come from; `{repository}` stands for `owner/repo`.",
-        _text(r"[!-~]*\{repository\}[!-~]*", "a URL with {repository} in it"),
-        secret=False,
+        _text(r"[!-z|~]*\{repository\}[!-z|~]*", "a URL with {repository} in it"),
     )
     git_token: str | None = _setting(
         None,
@@ -211,7 +222,7 @@ class Settings:
         _seconds(60, 10 * 31_536_000),
     )
     metrics_bind: str | None = _setting(
-        None, "Where scheduler and worker serve `/healthz`, `/readyz` and `/metrics`.", _ADDRESS
+        None, "Where scheduler and worker serve `/healthz`, `/readyz` and `/metrics`.", _address
     )
     log_format: str = _setting(
         "console", "`console` for people, `json` for machines.", _choice("console", "json")
@@ -236,6 +247,11 @@ class Settings:
     """What BELLRINGER_RUN_ENV_* adds to the environment of runs: names and values, sorted."""
     file: Path | None = None
     """The settings file that was read."""
+
+    def __repr__(self) -> str:
+        """Show no secret: a repr ends up in logs and tracebacks."""
+        given = ", ".join(f"{name}={text!r}" for name, text in self.shown().items())
+        return f"Settings({given})"
 
     @property
     def automations_dir(self) -> Path:
@@ -316,7 +332,10 @@ def _read_file(
         return
     known = table()
     for key, value in document.items():
-        if key == "run_env" and isinstance(value, dict):
+        if key == "run_env":
+            if not isinstance(value, dict):
+                problems.append(f"{file}: run_env: expected a table of names and strings")
+                continue
             for name, text in value.items():
                 _add_run_env(f"{file}: run_env.{name}", name, text, run_env, problems)
         elif key not in known:
@@ -368,10 +387,14 @@ def _near(name: str, known: Mapping[str, object], prefix: str = "") -> str:
 
 
 def _shown(name: str, about: About, value: object) -> str | None:
-    if value is None:
+    if value is None or value == "":
         return None
     if name == "database_url":
-        return make_url(str(value)).render_as_string(hide_password=True)
+        return without_secrets(str(value))
     if about.secret:
         return "set (not shown)"
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    if isinstance(value, str):
+        return _CREDENTIALS.sub("://***@", value)
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value)

@@ -13,7 +13,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Create the table."""
+    """Create the table and its index."""
     op.create_table(
         "automation_history",
         sa.Column("id", big_id(), nullable=False, autoincrement=True),
@@ -37,8 +37,13 @@ def upgrade() -> None:
                 ("actor_length", checks.length("actor", 1, 255)),
             )
         ),
-        sa.Index("ix_automation_history_automation_id_id", "automation_id", "id"),
         sqlite_autoincrement=True,
+        if_not_exists=True,
+    )
+    op.create_index(
+        "ix_automation_history_automation_id_id",
+        "automation_history",
+        ["automation_id", "id"],
         if_not_exists=True,
     )
 

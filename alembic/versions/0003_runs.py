@@ -11,6 +11,20 @@ down_revision = "0002_automation_history"
 branch_labels = None
 depends_on = None
 
+_INDEXES = (
+    ("nodes", ("heartbeat_at",)),
+    ("runs", ("state", "id")),
+    ("runs", ("automation_id", "id")),
+    ("run_idempotency_keys", ("used_at",)),
+    ("run_idempotency_keys", ("run_id",)),
+    ("automation_triggers", ("enabled", "expression")),
+)
+"""The last one stands on a table of an earlier revision."""
+
+
+def _name_of(table: str, columns: tuple[str, ...]) -> str:
+    return f"ix_{table}_{'_'.join(columns)}"
+
 
 def _checks(table: str, **conditions: sa.ColumnElement[bool]) -> list[sa.CheckConstraint]:
     return [
@@ -44,7 +58,6 @@ def upgrade() -> None:
             role_known=checks.one_of("role", ("scheduler", "worker")),
             id_length=checks.length("id", 1, 63),
         ),
-        sa.Index("ix_nodes_heartbeat_at", "heartbeat_at"),
         if_not_exists=True,
     )
     op.create_table(
@@ -121,8 +134,6 @@ def upgrade() -> None:
             events_not_negative=checks.at_least("events", 0),
             worker_and_lease_together=checks.together("worker", "lease_until"),
         ),
-        sa.Index("ix_runs_state_id", "state", "id"),
-        sa.Index("ix_runs_automation_id_id", "automation_id", "id"),
         sqlite_autoincrement=True,
         if_not_exists=True,
     )
@@ -148,8 +159,6 @@ def upgrade() -> None:
             key_length=checks.length("key", 1, 255),
             body_hash_length=checks.length_is("body_hash", 64),
         ),
-        sa.Index("ix_run_idempotency_keys_used_at", "used_at"),
-        sa.Index("ix_run_idempotency_keys_run_id", "run_id"),
         if_not_exists=True,
     )
     op.create_table(
@@ -169,19 +178,14 @@ def upgrade() -> None:
         ),
         if_not_exists=True,
     )
-    op.create_index(
-        "ix_automation_triggers_enabled_expression",
-        "automation_triggers",
-        ["enabled", "expression"],
-        if_not_exists=True,
-    )
+    for table, columns in _INDEXES:
+        op.create_index(_name_of(table, columns), table, list(columns), if_not_exists=True)
 
 
 def downgrade() -> None:
     """Drop all of it, children first."""
-    op.drop_index(
-        "ix_automation_triggers_enabled_expression", "automation_triggers", if_exists=True
-    )
+    table, columns = _INDEXES[-1]
+    op.drop_index(_name_of(table, columns), table, if_exists=True)
     for table in (
         "run_log_lines",
         "run_idempotency_keys",

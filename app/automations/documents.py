@@ -79,7 +79,7 @@ def _triggers_violations(triggers: object, enabled_required: bool) -> Iterator[V
         return
     schedules: list[tuple[str, str]] = []
     api_pointers: list[str] = []
-    api_ids: list[object] = []
+    api_ids: set[str] = set()
     for index, trigger in enumerate(triggers):
         pointer = f"/triggers/{index}"
         yield from _trigger_violations(trigger, pointer, enabled_required)
@@ -87,13 +87,14 @@ def _triggers_violations(triggers: object, enabled_required: bool) -> Iterator[V
             case {"type": "api", **rest}:
                 api_pointers.append(pointer)
                 if rest.get("enabled", True) is True:
-                    api_ids.append(rest.get("id"))
+                    api_ids.add(values.API_TRIGGER_ID)
+                    if isinstance(api_id := rest.get("id"), str):
+                        api_ids.add(api_id)
             case {"type": "schedule", "id": str(trigger_id)}:
                 schedules.append((trigger_id, f"{pointer}/id"))
     for pointer in api_pointers[1:]:
         yield Violation(pointer, "duplicate-api", "An automation has at most one API trigger.")
-    taken = {*api_ids, values.API_TRIGGER_ID} if api_ids else set()
-    yield from values.duplicate_ids(schedules, taken)
+    yield from values.duplicate_ids(schedules, api_ids)
 
 
 def _trigger_violations(

@@ -46,10 +46,11 @@ def listing(directory: Path) -> Listing | None:
                 if entry.is_file():
                     about = entry.stat()
                     regular.append((entry.name, about.st_size, about.st_mtime_ns))
-            except FileNotFoundError:
+            except OSError:
+                # It went meanwhile, or is a link that leads nowhere.
                 continue
         return frozenset(regular)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
         raise ImportRefused(str(directory), [f"cannot be listed: {error.strerror}"]) from error

@@ -1,6 +1,7 @@
 """Turns rows into automations, judging each again: a row that breaks a rule is an error that names it."""
 
 import json
+import string
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
@@ -10,30 +11,50 @@ from typing import Any, NamedTuple
 import rfc8785
 from sqlalchemy import ColumnElement, Connection, Select, and_, exists, func, or_, select
 
+from app.automations import values
+from app.automations.documents import read_draft
 from app.automations.models import automation_history, automation_triggers, automations
-from app.automations.values import API_TRIGGER_ID, Automation, Draft, ScheduleTrigger, Target
+from app.automations.values import API_TRIGGER_ID, Automation, Draft, ScheduleTrigger, Target, judge
+from app.db.undecodable import rows_of
 from app.errors import InvalidInput, StoredAutomationInvalid, Violation
 
 _parent = automations.c
 _child = automation_triggers.c
 TRIGGER_TYPES = ("api", "schedule")
+_ASCII_LOWER = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
 
 
 @dataclass(frozen=True, slots=True)
 class AutomationFilter:
-    """Which automations to list: of one repository, with a text in id or name, with a trigger type."""
+    """Which automations to list: of one repository, with a text in id or name, with a trigger type.
+
+    ASCII letters of the text match in either case, on each database; whether others do is up to it.
+    """
 
     repository: str | None = None
     text: str | None = None
     trigger_type: str | None = None
 
     def __post_init__(self) -> None:
-        """Raise InvalidInput for an unknown type of trigger."""
+        """Raise InvalidInput for an unknown type of trigger, and for what no column could hold."""
+        violations = [*_storable("/repository", self.repository), *_storable("/q", self.text)]
         if self.trigger_type is not None and self.trigger_type not in TRIGGER_TYPES:
             known = ", ".join(TRIGGER_TYPES)
-            raise InvalidInput(
-                [Violation("/trigger", "unknown-type", f"A trigger's type is one of {known}.")]
+            violations.append(
+                Violation("/trigger", "unknown-type", f"A trigger's type is one of {known}.")
             )
+        if violations:
+            raise InvalidInput(violations)
+
+
+def _storable(pointer: str, text: str | None) -> Iterator[Violation]:
+    if text is not None and not is_storable(text):
+        yield Violation(pointer, "invalid", "This holds a NUL or a lone surrogate.")
+
+
+def is_storable(text: str) -> bool:
+    """Tell whether a text could stand in a column at all; drivers fail on one that can't."""
+    return "\0" not in text and not any("\ud800" <= c <= "\udfff" for c in text)
 
 
 class _Row(NamedTuple):
@@ -70,12 +91,12 @@ def page(
         .select_from(page_of.outerjoin(automation_triggers, _child.automation_id == page_of.c.id))
         .order_by(page_of.c.id, _child.id)
     )
-    return list(_assembled(connection.execute(query)))
+    return list(_assembled(rows_of(connection, query)))
 
 
 def one(connection: Connection, automation_id: str) -> Automation | None:
     """Return one automation, or None."""
-    return next(_assembled(connection.execute(_joined(automation_id))), None)
+    return next(_assembled(rows_of(connection, _joined(automation_id))), None)
 
 
 def count(connection: Connection, where: AutomationFilter | None) -> int:
@@ -93,32 +114,21 @@ def was_ever_used(connection: Connection) -> bool:
     )
 
 
-def as_stored(connection: Connection, automation_id: str) -> tuple[str, str] | None:
-    """Return revision and document of an automation, as its rows have them and unjudged, or None."""
-    rows = [_Row(*row) for row in connection.execute(_joined(automation_id))]
+def as_stored(
+    connection: Connection, automation_id: str, *, lock: bool = False
+) -> tuple[str, str] | None:
+    """Return revision and document of an automation, as its rows have them and unjudged, or None.
+
+    With ``lock`` nobody else changes it until the transaction ends.
+    """
+    if lock:
+        connection.execute(
+            select(_parent.id).where(_parent.id == automation_id).with_for_update()
+        ).all()
+    rows = [_Row(*tuple(row)) for row in rows_of(connection, _joined(automation_id))]
     if not rows:
         return None
-    first = rows[0]
-    triggers: list[dict[str, object]] = []
-    if first.api_enabled:
-        triggers.append({"type": "api", "id": API_TRIGGER_ID, "enabled": True})
-    triggers += [
-        {"type": "schedule", "id": r.trigger_id, "enabled": r.enabled, "expression": r.expression}
-        for r in rows
-        if r.trigger_id is not None
-    ]
-    document: dict[str, object] = {
-        "name": first.name,
-        "target": {
-            "repository": first.target_repository,
-            "ref": first.target_ref,
-            "workflow": first.target_workflow,
-        },
-        "triggers": triggers,
-    }
-    if first.description is not None:
-        document["description"] = first.description
-    return first.revision, _as_canonical_as_can_be(document)
+    return rows[0].revision, _as_canonical_as_can_be(_document(rows))
 
 
 def _as_canonical_as_can_be(document: dict[str, Any]) -> str:
@@ -143,9 +153,12 @@ def _conditions(where: AutomationFilter | None) -> Iterator[ColumnElement[bool]]
     if where.repository is not None:
         yield _parent.target_repository == where.repository
     if where.text is not None:
+        # SQLite and PostgreSQL's "C" fold ASCII alone, MariaDB folds all letters.
+        for_ascii = where.text.translate(_ASCII_LOWER)
+        name = func.lower(_parent.name)
         yield or_(
-            _parent.id.contains(where.text.lower(), autoescape=True),
-            func.lower(_parent.name).contains(where.text.lower(), autoescape=True),
+            _parent.id.contains(for_ascii, autoescape=True),
+            *(name.contains(t, autoescape=True) for t in {for_ascii: 1, where.text.lower(): 1}),
         )
     if where.trigger_type == "api":
         yield _parent.api_enabled == True  # noqa: E712
@@ -176,9 +189,46 @@ def _automation(rows: list[_Row]) -> Automation:
                 ),
             ),
         )
+    except (InvalidInput, TypeError) as error:
+        raise StoredAutomationInvalid(str(first.id), _violations(rows)) from error
+
+
+def _violations(rows: list[_Row]) -> list[Violation]:
+    """Return every rule that the rows break, with pointers into their document.
+
+    SQLite lets any type stand in any column, so that the values can't say it on their own.
+    """
+    first = rows[0]
+    violations = [
+        *judge("/id", first.id, values.automation_id_fault),
+        *judge("/revision", first.revision, values.revision_fault),
+    ]
+    try:
+        read_draft(_document(rows))
     except InvalidInput as error:
-        raise StoredAutomationInvalid(str(first.id), error.violations) from error
-    except TypeError as error:
-        # SQLite lets any type stand in any column.
-        wrong_type = Violation("", "type", "A text column holds something that is not text.")
-        raise StoredAutomationInvalid(str(first.id), [wrong_type]) from error
+        violations += error.violations
+    return violations
+
+
+def _document(rows: list[_Row]) -> dict[str, Any]:
+    first = rows[0]
+    triggers: list[dict[str, Any]] = []
+    if first.api_enabled:
+        triggers.append({"type": "api", "id": API_TRIGGER_ID, "enabled": True})
+    triggers += [
+        {"type": "schedule", "id": r.trigger_id, "enabled": r.enabled, "expression": r.expression}
+        for r in rows
+        if r.trigger_id is not None
+    ]
+    document: dict[str, Any] = {
+        "name": first.name,
+        "target": {
+            "repository": first.target_repository,
+            "ref": first.target_ref,
+            "workflow": first.target_workflow,
+        },
+        "triggers": triggers,
+    }
+    if first.description is not None:
+        document["description"] = first.description
+    return document

@@ -5,12 +5,12 @@ writer read decides whether it may write: the revision stands in the statement, 
 it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Any, Final, TypeVar
 
-from sqlalchemy import ColumnElement, Connection, delete, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Select, delete, insert, select, update
 from sqlalchemy.exc import DBAPIError
 
 from app.automations import history, reading, rows
@@ -21,12 +21,14 @@ from app.automations.models import (
     automation_triggers,
     automations,
 )
-from app.automations.reading import AutomationFilter
-from app.automations.revision import revision_of
+from app.automations.reading import AutomationFilter, is_storable
+from app.automations.revision import canonical_form, revision_of
 from app.automations.values import Automation, Draft
 from app.db import Database
 from app.db.failures import Failure, classify
 from app.errors import AlreadyExists, InvalidInput, NotFound, StaleRevision, Violation
+
+T = TypeVar("T")
 
 
 class AnyRevision:
@@ -61,8 +63,11 @@ class AutomationStore:
     ) -> Sequence[Automation]:
         """Return the automations whose ids sort after ``after``, by id, at most ``limit``.
 
-        Raises StoredAutomationInvalid for a row that breaks a rule, and DatabaseUnavailable.
+        Raises StoredAutomationInvalid for a row that breaks a rule, InvalidInput for an ``after`` that
+        no column could hold, and DatabaseUnavailable.
         """
+        if after is not None and not is_storable(after):
+            raise InvalidInput([Violation("/after", "invalid", "This is no id.")])
         return self._database.read(lambda c: reading.page(c, after, limit, where))
 
     def count(self, where: AutomationFilter | None = None) -> int:
@@ -109,7 +114,7 @@ class AutomationStore:
             _record(connection, rows.history("create", automation, actor, now))
             return automation
 
-        return self._database.write(work)
+        return self._database.write(_refusals_told(work))
 
     def replace(self, automation_id: str, expected: Expected, draft: Draft, actor: str) -> Replaced:
         """Replace the automation if its revision is one of ``expected``.
@@ -120,23 +125,26 @@ class AutomationStore:
         automation = Automation(automation_id, revision_of(draft), draft)
 
         def work(connection: Connection) -> Replaced:
-            statement = (
-                update(automations)
-                .where(automations.c.id == automation_id, _is_expected(expected))
-                .where(automations.c.revision != automation.revision)
-                .values(**rows.parent(automation))
-            )
-            if connection.execute(statement).rowcount == 0:
-                current = _current_revision(connection, automation_id)
-                if current == automation.revision:
+            of_this = automations.c.id == automation_id
+            statement = update(automations).values(**rows.parent(automation))
+            changes = automations.c.revision != automation.revision
+            written = connection.execute(statement.where(of_this, changes, _is_expected(expected)))
+            if written.rowcount == 0:
+                stored = reading.as_stored(connection, automation_id, lock=True)
+                if stored == (automation.revision, canonical_form(draft).decode()):
                     return Replaced(automation, changed=False)
-                raise _why_not(automation_id, expected, current)
+                # Rows changed by hand may bear the revision and still differ: those are mended.
+                if (
+                    connection.execute(statement.where(of_this, _is_expected(expected))).rowcount
+                    == 0
+                ):
+                    raise _why_not(automation_id, expected, stored and stored[0])
             now = self._database.now(connection)
             _replace_triggers(connection, automation, now)
             _record(connection, rows.history("replace", automation, actor, now))
             return Replaced(automation, changed=True)
 
-        return self._database.write(work)
+        return self._database.write(_refusals_told(work))
 
     def delete(self, automation_id: str, expected: Expected, actor: str) -> None:
         """Delete the automation if its revision is one of ``expected``; its triggers go with it.
@@ -146,19 +154,31 @@ class AutomationStore:
         """
 
         def work(connection: Connection) -> None:
-            last = reading.as_stored(connection, automation_id)
+            last = reading.as_stored(connection, automation_id, lock=True)
             statement = delete(automations).where(
                 automations.c.id == automation_id, _is_expected(expected)
             )
-            if connection.execute(statement).rowcount == 0:
-                raise _why_not(
-                    automation_id, expected, _current_revision(connection, automation_id)
-                )
-            assert last is not None
+            if connection.execute(statement).rowcount == 0 or last is None:
+                raise _why_not(automation_id, expected, last and last[0])
             now = self._database.now(connection)
             _record(connection, rows.history_of("delete", automation_id, *last, actor, now))
 
         self._database.write(work)
+
+
+def _refusals_told(work: Callable[[Connection], T]) -> Callable[[Connection], T]:
+    """Let InvalidInput be raised where the database refuses a row, by a CHECK or trigger of its own."""
+
+    def told(connection: Connection) -> T:
+        try:
+            return work(connection)
+        except DBAPIError as error:
+            if classify(error) is not Failure.CONSTRAINT:
+                raise
+            refused = Violation("", "refused", "The database refuses this automation.")
+            raise InvalidInput([refused]) from error
+
+    return told
 
 
 def _record(connection: Connection, row: Mapping[str, object]) -> None:
@@ -170,19 +190,10 @@ def _insert(connection: Connection, automation: Automation, now: datetime) -> No
     try:
         connection.execute(insert(automations).values(**rows.parent(automation)))
     except DBAPIError as error:
-        _raise_taken(error, automation.id)
+        if classify(error) is Failure.UNIQUE:
+            raise AlreadyExists("automation", automation.id) from error
+        raise
     _insert_triggers(connection, automation, now)
-
-
-def _raise_taken(error: DBAPIError, automation_id: str) -> None:
-    """Raise AlreadyExists if ``error`` says that the id is taken, else ``error`` itself."""
-    if classify(error) is Failure.UNIQUE:
-        raise AlreadyExists("automation", automation_id) from error
-    if classify(error) is Failure.CONSTRAINT:
-        raise InvalidInput(
-            [Violation("", "refused", "The database refuses this automation.")]
-        ) from error
-    raise error
 
 
 def _is_expected(expected: Expected) -> ColumnElement[bool]:
@@ -208,24 +219,14 @@ def _replace_triggers(connection: Connection, automation: Automation, now: datet
     """Put the new children in place of the old; what was enabled and unchanged stays armed as it was."""
     of_this = automation_triggers.c.automation_id == automation.id
     armed = automation_trigger_arms
-    enabled_before = dict(
-        connection.execute(
-            select(automation_triggers.c.id, automation_triggers.c.expression).where(
-                of_this,
-                automation_triggers.c.enabled == True,  # noqa: E712
-            )
-        )
-        .tuples()
-        .all()
+    enabled = automation_triggers.c.enabled == True  # noqa: E712
+    enabled_before = _pairs(
+        connection,
+        select(automation_triggers.c.id, automation_triggers.c.expression).where(of_this, enabled),
     )
-    arms_before = dict(
-        connection.execute(
-            select(armed.c.trigger_id, armed.c.armed_at).where(
-                armed.c.automation_id == automation.id
-            )
-        )
-        .tuples()
-        .all()
+    arms_before = _pairs(
+        connection,
+        select(armed.c.trigger_id, armed.c.armed_at).where(armed.c.automation_id == automation.id),
     )
     connection.execute(delete(automation_triggers).where(of_this))
     connection.execute(delete(armed).where(armed.c.automation_id == automation.id))
@@ -235,6 +236,10 @@ def _replace_triggers(connection: Connection, automation: Automation, now: datet
         if trigger.enabled and enabled_before.get(trigger.id) == trigger.expression
     }
     _insert_triggers(connection, automation, now, kept)
+
+
+def _pairs(connection: Connection, query: Select[Any]) -> dict[Any, Any]:
+    return dict(connection.execute(query).all())
 
 
 def _insert_triggers(

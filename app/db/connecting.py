@@ -9,13 +9,9 @@ from typing import Any
 import psycopg
 from sqlalchemy import Engine, create_engine, event, make_url
 
-_DRIVERS = {
-    "sqlite": "sqlite",
-    "postgres": "postgresql+psycopg",
-    "postgresql": "postgresql+psycopg",
-    "mysql": "mariadb+pymysql",
-    "mariadb": "mariadb+pymysql",
-}
+from app.database_url import normalize_url
+
+__all__ = ["DatabaseLimits", "build_engine", "normalize_url"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,28 +29,6 @@ class DatabaseLimits:
     idle_transaction: float = 10
     write: float = 10
     pool: int = 5
-
-
-def normalize_url(url: str) -> str:
-    """Return ``url`` with the driver that Bellringer uses; ``mysql://`` means MariaDB.
-
-    Raises ValueError, which never repeats the URL since it may hold a password.
-    """
-    try:
-        parsed = make_url(url)
-    except Exception:
-        raise ValueError(
-            "not a database URL; expected for example sqlite:///bellringer.db, "
-            "postgresql://user:password@host/name or mariadb://user:password@host/name"
-        ) from None
-    backend = parsed.drivername.split("+")[0]
-    if backend not in _DRIVERS:
-        raise ValueError(
-            f"{backend!r} databases are not supported; use sqlite, postgresql, mariadb"
-        )
-    if backend == "sqlite" and parsed.database in (None, "", ":memory:"):
-        raise ValueError("SQLite needs a file, as in sqlite:///bellringer.db")
-    return parsed.set(drivername=_DRIVERS[backend]).render_as_string(hide_password=False)
 
 
 def build_engine(url: str, limits: DatabaseLimits, *, autocommit: bool) -> Engine:

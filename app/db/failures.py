@@ -18,7 +18,7 @@ class Failure(Enum):
     UNIQUE = auto()
     """A key is taken."""
     CONSTRAINT = auto()
-    """Another constraint refused the row."""
+    """Another constraint refused the row, or a trigger that is not ours."""
     RACE = auto()
     """A deadlock, a lock that was not had in time, a snapshot that went stale: try again."""
     AWAY = auto()
@@ -41,6 +41,7 @@ _POSTGRES_CLASSES = {
     "55": Failure.RACE,
     "57": Failure.AWAY,
     "58": Failure.AWAY,
+    "P0": Failure.CONSTRAINT,
     "XX": Failure.AWAY,
 }
 _POSTGRES_CODES = {
@@ -56,6 +57,7 @@ _MARIADB_CODES = {
     1406: Failure.CONSTRAINT,
     1451: Failure.CONSTRAINT,
     1452: Failure.CONSTRAINT,
+    1644: Failure.CONSTRAINT,
     4025: Failure.CONSTRAINT,
     1020: Failure.RACE,
     1205: Failure.RACE,

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from hashlib import sha256
 from pathlib import Path
 
 from alembic import command
@@ -88,7 +89,10 @@ def exclusively(engine: Engine) -> Iterator[Connection]:
             case "mariadb":
                 with engine.connect() as guard:
                     guard.exec_driver_sql("SET SESSION idle_transaction_timeout = 0")
-                    name = f"bellringer-migrate-{engine.url.database}"
+                    # A lock's name is the server's, not the database's, and has at most 64 characters.
+                    name = (
+                        f"bellringer-{sha256(str(engine.url.database).encode()).hexdigest()[:40]}"
+                    )
                     taken = guard.scalar(
                         text("SELECT GET_LOCK(:name, :wait)"), {"name": name, "wait": _LOCK_WAIT}
                     )
