@@ -1,6 +1,7 @@
 """Turns rows into automations, judging each again: a row that breaks a rule is an error that names it."""
 
 import json
+import string
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
@@ -17,6 +18,7 @@ from app.errors import InvalidInput, StoredAutomationInvalid, Violation
 _parent = automations.c
 _child = automation_triggers.c
 TRIGGER_TYPES = ("api", "schedule")
+_ASCII_LOWER = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,8 +145,11 @@ def _conditions(where: AutomationFilter | None) -> Iterator[ColumnElement[bool]]
     if where.repository is not None:
         yield _parent.target_repository == where.repository
     if where.text is not None:
+        # SQLite and PostgreSQL (in the C collation) fold A to Z only, MariaDB folds all letters.
+        folded = where.text.translate(_ASCII_LOWER)
         yield or_(
-            _parent.id.contains(where.text.lower(), autoescape=True),
+            _parent.id.contains(folded, autoescape=True),
+            func.lower(_parent.name).contains(folded, autoescape=True),
             func.lower(_parent.name).contains(where.text.lower(), autoescape=True),
         )
     if where.trigger_type == "api":
