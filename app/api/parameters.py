@@ -149,7 +149,7 @@ REPOSITORY = QueryParameter(
 )
 TEXT = QueryParameter(
     "q",
-    "Only those with this text in id or name; capitals and small letters are the same.",
+    "Only those with this text in id or name; capitals A to Z are the same as a to z.",
     {"type": "string", "minLength": 1, "maxLength": 200, "pattern": _NO_CONTROLS},
     _search_text,
 )
