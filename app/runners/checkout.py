@@ -23,7 +23,7 @@ GIB = 1024**3
 MOST_PACKS = 50
 MOST_FILES = 500_000
 
-_UNKNOWN_OBJECT = ("not our ref", "unadvertised object", "did not send", "bad object")
+_UNKNOWN_OBJECT = ("not our ref", "unadvertised object")
 _ATTRIBUTES = "* -text -ident -filter !eol !working-tree-encoding !crlf\n"
 
 
@@ -105,21 +105,22 @@ class RepositoryCache:
         url = self._access.url(repository)
         wanted = ref.lower() if is_hash(ref) else self._look_up(url, repository, ref, stop)
         suspect = None
+        # Once more with a new copy if the first try fails, in case the cache is broken.
         for last_try in (False, True):
-            if suspect is not None or not self._has(entry, wanted, stop):
+            commit = None if suspect is not None else self._find(entry, wanted, stop)
+            if commit is None:
                 self._fetch(entry, url, repository, wanted, suspect, stop)
-            generation = entry.generation()
+                commit = self._find(entry, wanted, stop)
+            suspect = entry.generation()
             try:
-                commit = self._peel(entry, repository, wanted, stop)
-                self._write_tree(entry, repository, commit, into, stop)
-                return commit
+                if commit is not None:
+                    self._write_tree(entry, repository, commit, into, stop)
+                    return commit
             except GitFailed:
                 if last_try:
                     raise
-                # Once more with a new copy, in case the cache is broken.
-                suspect = generation
                 clear_directory(into)
-        raise AssertionError("unreachable")
+        raise RunFailure("ref-not-found", f"{wanted} in {repository} is not a commit.")
 
     def _look_up(self, url: str, repository: str, ref: str, stop: Stop) -> str:
         """Ask the remote which object ``ref`` names now."""
@@ -134,14 +135,15 @@ class RepositoryCache:
                 return known[name]
         raise RunFailure("ref-not-found", f"{repository} has no branch or tag {ref!r}.")
 
-    def _has(self, entry: CacheEntry, wanted: str, stop: Stop) -> bool:
+    def _find(self, entry: CacheEntry, wanted: str, stop: Stop) -> str | None:
+        """Return the commit that ``wanted`` is or that its tag points to, if the cache has it."""
         if not entry.exists():
-            return False
+            return None
+        commit = f"{_kept_ref(wanted)}^{{commit}}"
         try:
-            self._local(entry, "cat-file", "-e", _kept_ref(wanted), stop=stop)
+            return self._local(entry, "rev-parse", "--verify", commit, stop=stop).decode().strip()
         except GitFailed:
-            return False
-        return True
+            return None
 
     def _fetch(
         self,
@@ -155,7 +157,7 @@ class RepositoryCache:
         """Bring ``wanted`` unless somebody else has meanwhile; replace a suspect copy."""
         with held(entry.fetch_lock, clock=self._clock, limit=self._git_timeout, stop=stop) as lock:
             sound = entry.exists() and entry.generation() != suspect
-            if sound and self._has(entry, wanted, stop):
+            if sound and self._find(entry, wanted, stop) is not None:
                 return
             try:
                 if sound and entry.packs() < MOST_PACKS:
@@ -198,16 +200,6 @@ class RepositoryCache:
             remote=True,
             kept=(lock,),
         )
-
-    def _peel(self, entry: CacheEntry, repository: str, wanted: str, stop: Stop) -> str:
-        kept = _kept_ref(wanted)
-        kind = self._local(entry, "cat-file", "-t", kept, stop=stop).decode().strip()
-        if kind not in ("commit", "tag"):
-            raise RunFailure(
-                "ref-not-found", f"{wanted} in {repository} is a {kind}, not a commit."
-            )
-        commit = f"{kept}^{{commit}}"
-        return self._local(entry, "rev-parse", "--verify", commit, stop=stop).decode().strip()
 
     def _write_tree(
         self, entry: CacheEntry, repository: str, commit: str, into: Path, stop: Stop

@@ -9,6 +9,7 @@ header would not guarantee.
 import hashlib
 import os
 import re
+import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -253,7 +254,7 @@ class Git:
         self._home.mkdir(parents=True, exist_ok=True, mode=0o700)
         digest = hashlib.sha256(text.encode()).hexdigest()[:16]
         path = self._home / f"{name}-{digest}"
-        draft = self._home / f"{name}-{digest}.{os.getpid()}"
+        draft = self._home / f"{name}-{digest}.{secrets.token_hex(8)}"
         draft.touch(mode=0o600)
         draft.write_text(text)
         draft.replace(path)

@@ -28,6 +28,7 @@ class Output:
         self._clock = clock
         self._redactor = redactor
         self._left = RUN_BYTES
+        self._full = False
         self._partial: dict[Literal["stdout", "stderr"], _Partial] = {
             "stdout": _Partial(LINE_BYTES + redactor.longest),
             "stderr": _Partial(LINE_BYTES + redactor.longest),
@@ -35,13 +36,13 @@ class Output:
 
     def feed(self, stream: Literal["stdout", "stderr"], data: bytes) -> None:
         """Take a piece of ``stream`` as it was read."""
-        if self._left > 0:
+        if not self._full:
             self._hand_on(stream, self._partial[stream].feed(data.replace(b"\0", b"")))
 
     def finish(self) -> None:
         """Hand on what has no newline at its end."""
         for stream, partial in self._partial.items():
-            if self._left > 0 and partial.kept:
+            if partial.kept and not self._full:
                 self._hand_on(stream, [partial.take()])
 
     def say(self, text: str) -> None:
@@ -55,7 +56,7 @@ class Output:
             text = self._text(raw)
             size = len(text.encode()) + 1
             if size > self._left:
-                self._left = 0
+                self._full = True
                 lines.append(LogLine("system", FULL_MARK, now))
                 break
             self._left -= size
