@@ -14,7 +14,7 @@ from pathlib import Path
 from app.clock import Clock
 from app.errors import RunFailure
 from app.runners.entry import CacheEntry, clear_directory
-from app.runners.git import Git, GitAccess, GitFailed
+from app.runners.git import GIT, Git, GitAccess, GitFailed
 from app.runners.locks import Busy, held
 from app.runners.refs import check, is_hash, meanings
 from app.runners.stopping import Stop
@@ -46,7 +46,7 @@ class RepositoryCache:
         max_bytes: int = 10 * GIB,
         max_age: float = 30 * 86400.0,
         max_tree_bytes: int = 4 * GIB,
-        git: str = "/usr/bin/git",
+        git: str = GIT,
         lease: float = 30.0,
     ) -> None:
         self._directory = directory.absolute()

@@ -10,6 +10,7 @@ import hashlib
 import os
 import re
 import secrets
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -33,6 +34,7 @@ INHERITED = (
     "SSL_CERT_FILE",
     "SSL_CERT_DIR",
 )
+GIT = shutil.which("git") or "/usr/bin/git"
 DEFAULT_USER = "x-access-token"
 MOST_OUTPUT = 8 * 1024 * 1024
 MOST_DETAIL = 600

@@ -14,7 +14,7 @@ from app.errors import RunFailure
 from app.runners import workflow
 from app.runners.checkout import RepositoryCache
 from app.runners.child import Ending, Program, Timing, supervise
-from app.runners.git import GitAccess
+from app.runners.git import GIT, GitAccess
 from app.runners.output import Log, Output
 from app.runners.redaction import Redactor
 from app.runners.stopping import Stop, Stopped, StopReason
@@ -43,7 +43,7 @@ class RunnerOptions:
     run_user: RunUser | None = None
     extra_env: Mapping[str, str] = field(default_factory=dict, repr=False)
     python: str = sys.executable
-    git: str = "/usr/bin/git"
+    git: str = GIT
     timing: Timing = field(default_factory=Timing)
     git_timeout: float = 300.0
     cache_bytes: int = 10 * 1024**3

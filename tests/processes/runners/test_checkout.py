@@ -178,7 +178,7 @@ def test_the_tree_is_what_was_committed_and_knows_nothing_of_git(
     source: SourceRepository, cache: RepositoryCache, into: Path
 ) -> None:
     files = {
-        ".gitattributes": "* export-ignore\n* export-subst\n*.txt eol=crlf text\n*.c ident\n*.u working-tree-encoding=UTF-16\n",
+        ".gitattributes": "* export-ignore export-subst ident\n*.txt eol=crlf text\n*.u working-tree-encoding=UTF-16\n",
         "a.txt": b"one\ntwo\n",
         "b.txt": b"one\r\ntwo\r\n",
         "c.c": b"$Id$ $Format:%H$\n",
@@ -205,7 +205,7 @@ def test_modes_and_links_are_kept(
     source.commit_all()
     export(cache, into)
     assert os.access(into / "run", os.X_OK)
-    assert os.readlink(into / "link") == "/etc/passwd"
+    assert (into / "link").readlink() == Path("/etc/passwd")
 
 
 def test_filters_of_the_repository_do_not_run(
