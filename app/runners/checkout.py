@@ -159,6 +159,7 @@ class RepositoryCache:
             sound = entry.exists() and entry.generation() != suspect
             if sound and self._find(entry, wanted, stop) is not None:
                 return
+            entry.clear_drafts()
             try:
                 if sound and entry.packs() < MOST_PACKS:
                     try:
@@ -167,7 +168,6 @@ class RepositoryCache:
                     except GitFailed as failure:
                         if _is_unknown_object(failure):
                             raise
-                entry.clear_drafts()
                 self._git.run("init", "--bare", "--quiet", "--template=", str(entry.new), stop=stop)
                 (entry.new / "info").mkdir(exist_ok=True)
                 (entry.new / "info/attributes").write_text(_ATTRIBUTES)

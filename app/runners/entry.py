@@ -44,9 +44,12 @@ class CacheEntry:
         self.new.rename(self.repository)
 
     def clear_drafts(self) -> None:
-        """Remove drafts, also those of fetches that were killed."""
+        """Remove what fetches that were killed have left; only for who holds the fetch lock."""
         for path in (self.new, self._old):
             remove_tree(path)
+        for pattern in ("objects/pack/tmp_*", "*.lock", "refs/kept/*.lock"):
+            for path in self.repository.glob(pattern):
+                path.unlink(missing_ok=True)
 
     def clear(self) -> None:
         """Remove all but the locks."""

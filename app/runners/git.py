@@ -64,7 +64,7 @@ _HINTS = (
     ("Authentication failed", "Check BELLRINGER_GIT_TOKEN."),
     ("Permission denied (publickey", "Check the SSH key file and that it may read the repository."),
     ("Host key verification failed", "Add the host to the known_hosts of the worker's user."),
-    ("signal 25", "The repository is larger than the cache may be."),
+    ("invalid index-pack output", "It may be larger than the cache may be, or the disk is full."),
 )
 
 

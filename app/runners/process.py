@@ -232,6 +232,9 @@ def _not_started(ending: Ending, name: str, user: RunUser | None) -> tuple[str, 
         return "exit-code", detail, NOT_EXECUTABLE if there else NOT_THERE
     if ending.stage == "user" and user is not None:
         return "runner-error", f"The worker may not become {user.describe()}: {ending.error}.", None
+    if ending.stage == "directory" and user is not None:
+        detail = f"{user.describe()} can't enter the run's directory below the data directory"
+        return "runner-error", f"{detail}: {ending.error}.", None
     return "runner-error", f"The run could not be prepared ({ending.stage}): {ending.error}.", None
 
 

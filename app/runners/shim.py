@@ -14,6 +14,7 @@ that walking /proc finds them. Where there is no prctl or no /proc, it ends the 
 """
 
 import contextlib
+import errno
 import json
 import os
 import resource
@@ -235,8 +236,10 @@ def _become(order: Order, shim: int, failures: int) -> None:
         os.chdir(order["directory"])
         stage = "program"
         os.execve(order["arguments"][0], order["arguments"], order["environment"])
-    except OSError as error:
-        os.write(failures, json.dumps({"failed": stage, "errno": error.errno}).encode())
+    except Exception as problem:
+        # What is no error of the system is a value that it would not even be asked about.
+        code = getattr(problem, "errno", None) or errno.EINVAL
+        os.write(failures, json.dumps({"failed": stage, "errno": code}).encode())
     finally:
         os._exit(127)
 

@@ -178,7 +178,8 @@ def test_the_tree_is_what_was_committed_and_knows_nothing_of_git(
     source: SourceRepository, cache: RepositoryCache, into: Path
 ) -> None:
     files = {
-        ".gitattributes": "* export-ignore export-subst ident\n*.txt eol=crlf text\n*.u working-tree-encoding=UTF-16\n",
+        ".gitattributes": "* export-ignore export-subst ident\n"
+        "*.txt eol=crlf text\n*.u working-tree-encoding=UTF-16\n",
         "a.txt": b"one\ntwo\n",
         "b.txt": b"one\r\ntwo\r\n",
         "c.c": b"$Id$ $Format:%H$\n",
@@ -342,6 +343,15 @@ def test_a_tree_that_explodes_is_refused(
     assert failure.code == "clone-failed" and "500,000 files" in failure.detail
 
 
+def test_a_repository_that_is_larger_than_the_cache_is_refused(
+    source: SourceRepository, place: Path, access: GitAccess, into: Path
+) -> None:
+    source.commit({"a": os.urandom(300_000)})
+    cache = RepositoryCache(place / "cache", access, clock=SystemClock(), max_bytes=100_000)
+    failure = refused(cache, into)
+    assert failure.code == "clone-failed" and "larger than the cache may be" in failure.detail
+
+
 # --- the cache --------------------------------------------------------------------------------------
 
 
@@ -394,6 +404,7 @@ def leave_locks(bare: Path) -> None:
     (bare.parent / "new").mkdir()
     (bare.parent / "new/half").touch()
     (bare.parent / "old").mkdir()
+    (bare / "objects/pack/tmp_pack_half").touch()
 
 
 @pytest.mark.parametrize(
@@ -420,6 +431,7 @@ def test_a_broken_cache_is_made_anew(
     assert content(newer) == {"a": b"2"}
     assert not (bare.parent / "new").exists()
     assert not (bare.parent / "old").exists()
+    assert not list(bare.rglob("*.lock")) and not list(bare.rglob("tmp_*"))
 
 
 def test_many_at_once_share_one_fetch(

@@ -92,6 +92,17 @@ def test_a_tree_is_not_swept_while_the_shim_of_a_dead_worker_is_at_work(
         until(lambda: sweep(place / "data/trees", SystemClock()) == 1)
 
 
+def test_two_workers_bring_the_same_repository_at_once(
+    place: Path, source: SourceRepository
+) -> None:
+    source.commit({".bellringer/workflows/w.sh": "exit 5\n"})
+    template = f"file://{place}/source/{{repository}}"
+    with worker(place, template, lease=30) as one, worker(place, template, lease=30) as two:
+        outcomes = [json.loads(process.communicate(timeout=30)[0]) for process in (one, two)]
+    assert [outcome["exit_code"] for outcome in outcomes] == [5, 5]
+    assert len(list((place / "data/repositories").glob("*/repository/objects/pack/*.pack"))) == 1
+
+
 def test_a_killed_worker_takes_git_along(place: Path, source: SourceRepository) -> None:
     word = mark()
     source.commit({"a": "1"})

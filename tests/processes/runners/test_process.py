@@ -327,6 +327,17 @@ def test_a_log_that_hangs_keeps_neither_the_time_limit_nor_a_stop_from_working(
     assert released.is_set() and outcome.reason == "timeout"
 
 
+@pytest.mark.parametrize("value", ["a\0b", "x" * 200_000])
+def test_an_environment_that_the_system_refuses_fails_with_a_reason(
+    bench: Bench, value: str
+) -> None:
+    bench.script("echo on\n")
+    bench.options = replace(bench.options, extra_env={"X": value})
+    outcome = bench.run()
+    assert outcome.state == "failed" and "could not be started" in (outcome.detail or "")
+    assert bench.texts() == [] and bench.left() == []
+
+
 # --- what a run starts ------------------------------------------------------------------------------
 
 
@@ -476,6 +487,16 @@ def test_a_worker_that_may_not_change_user_says_so(
         reason, detail, texts = json.loads(file.read())
     os.waitpid(pid, 0)
     assert reason == "runner-error" and "BELLRINGER_RUN_USER" in detail and texts == []
+
+
+@root
+def test_a_data_directory_that_the_run_user_may_not_enter_is_named(bench: Bench) -> None:
+    bench.options = replace(bench.options, run_user=RunUser.named("nobody"))
+    bench.script("echo on\n")
+    bench.place.chmod(0o700)
+    outcome = bench.run()
+    assert outcome.reason == "runner-error" and "data directory" in (outcome.detail or "")
+    assert bench.texts() == []
 
 
 def test_an_unknown_run_user_is_refused() -> None:

@@ -2,7 +2,10 @@
 
 import os
 import shutil
+import tempfile
 from pathlib import Path
+
+import pytest
 
 from app.clock import SystemClock
 from app.runners.locks import held
@@ -19,6 +22,27 @@ def test_a_tree_of_any_mode_is_removed(tmp_path: Path) -> None:
         path.chmod(0)
     remove_tree(top)
     assert not top.exists()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may become somebody else")
+def test_a_tree_of_any_mode_is_removed_by_its_owner_who_is_not_root() -> None:
+    place = Path(tempfile.mkdtemp())
+    place.chmod(0o777)
+    child = os.fork()
+    if child == 0:
+        os.setgroups([])
+        os.setresuid(65534, 65534, 65534)
+        top = place / "top"
+        (top / "a/b/c").mkdir(parents=True)
+        (top / "a/b/c/file").write_text("x")
+        for path in (top / "a/b/c", top / "a/b", top / "a", top):
+            path.chmod(0)
+        remove_tree(top)
+        os._exit(0)
+    os.waitpid(child, 0)
+    left = list(place.iterdir())
+    shutil.rmtree(place)
+    assert left == []
 
 
 def test_a_tree_deeper_than_any_path_is_removed(tmp_path: Path) -> None:
