@@ -124,6 +124,8 @@ class _Attempt:
 
     def carry_out(self, output: Output, on_commit: Callable[[str], None]) -> Outcome:
         task, user = self._task, self._options.run_user
+        if user is not None and user.uid == os.geteuid():
+            user = None
         name = f"{task.run_id}-{task.attempt}"
         with run_directory(self._trees, name, user, self._options.clock) as directory:
             self.commit = self._cache.export(task.repository, task.ref, directory.tree, self._stop)

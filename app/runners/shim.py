@@ -154,14 +154,16 @@ class Watch:
         self.reap()
         return 0
 
-    def reap(self) -> None:
+    def reap(self) -> bool:
+        """Take the dead off the system; return whether any child is left."""
         with contextlib.suppress(ChildProcessError):
             while True:
                 pid, status = os.waitpid(-1, os.WNOHANG)
                 if pid == 0:
-                    return
+                    return True
                 if pid == self.child:
                     self.status = status
+        return False
 
     def descendants(self) -> set[int]:
         """Return all that descends from the shim; without /proc only the group's leader.
@@ -169,7 +171,8 @@ class Watch:
         Zombies count: their first thread may be all that is dead of them. Those that are truly dead
         come to the shim with their parent's end, and are reaped.
         """
-        self.reap()
+        if not self.reap():
+            return set()
         children: dict[int, list[int]] = {}
         try:
             for entry in Path("/proc").iterdir():

@@ -1,9 +1,10 @@
 """A directory of its own for each attempt, and its removal whatever the run did to it."""
 
 import contextlib
+import errno
+import logging
 import os
 import secrets
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,6 +15,9 @@ from app.runners.locks import Busy, held
 from app.runners.values import RunUser
 
 LOCK_SUFFIX = ".lock"
+FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,41 +90,59 @@ def sweep(trees: Path, clock: Clock) -> int:
 def remove_tree(top: Path) -> None:
     """Remove ``top`` and all below it, however deep, and whatever modes it has.
 
-    Directories are moved up before they are emptied, so that neither the depth of the tree nor the
-    length of its paths matters. What can't be removed stays, for the next :func:`sweep`.
+    What can't be removed stays, for the next :func:`sweep`.
     """
     try:
-        root = os.open(top, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-    except PermissionError:
+        if top.is_symlink() or not top.is_dir():
+            top.unlink(missing_ok=True)
+            return
         top.chmod(0o700)
-        root = os.open(top, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-    except FileNotFoundError:
-        return
-    except NotADirectoryError:
-        top.unlink()
-        return
-    try:
-        with contextlib.suppress(OSError):
-            os.fchmod(root, 0o700)
-            _empty(root)
-    finally:
-        os.close(root)
-    shutil.rmtree(top, ignore_errors=True)
+        _empty(top)
+        top.rmdir()
+    except OSError as error:
+        logger.warning("%s could not be removed: %s", top.name, error.strerror)
 
 
-def _empty(root: int) -> None:
-    moved = 0
-    prefix = secrets.token_hex(8)
-    while folders := _clear_files(root):
-        for folder in folders:
-            descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=root)
-            try:
-                for inner in _clear_files(descriptor):
-                    moved += 1
-                    os.rename(inner, f"{prefix}-{moved}", src_dir_fd=descriptor, dst_dir_fd=root)
-            finally:
-                os.close(descriptor)
-            os.rmdir(folder, dir_fd=root)
+def _empty(top: Path) -> None:
+    """Walk down and back up one directory at a time: no recursion, no long path, one descriptor."""
+    with _Place(os.open(top, FOLDER)) as here:
+        above: list[tuple[str, list[str], tuple[int, int]]] = []
+        folders = _clear_files(here.descriptor)
+        while folders or above:
+            if folders:
+                name = folders.pop()
+                above.append((name, folders, here.identity()))
+                here.go(name)
+                folders = _clear_files(here.descriptor)
+            else:
+                name, folders, identity = above.pop()
+                here.go("..")
+                if here.identity() != identity:
+                    # Somebody who is still alive moved it: what is here is not ours to remove.
+                    raise OSError(errno.ESTALE, os.strerror(errno.ESTALE))
+                os.rmdir(name, dir_fd=here.descriptor)
+
+
+class _Place:
+    """An open directory that is left for another."""
+
+    def __init__(self, descriptor: int) -> None:
+        self.descriptor = descriptor
+
+    def go(self, name: str) -> None:
+        there = os.open(name, FOLDER, dir_fd=self.descriptor)
+        os.close(self.descriptor)
+        self.descriptor = there
+
+    def identity(self) -> tuple[int, int]:
+        status = os.fstat(self.descriptor)
+        return status.st_dev, status.st_ino
+
+    def __enter__(self) -> "_Place":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self.descriptor)
 
 
 def _clear_files(directory: int) -> list[str]:
