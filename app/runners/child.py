@@ -24,7 +24,7 @@ from app.runners.stopping import Stop
 from app.runners.values import RunUser
 
 SHIM = Path(__file__).with_name("shim.py")
-UNRESPONSIVE_SECONDS = 10.0
+UNRESPONSIVE_SECONDS = 30.0
 DRAIN_SECONDS = 2.0
 
 Cause = Literal["exited", "timeout", "stopped", "silence", "not-started", "shim-lost"]

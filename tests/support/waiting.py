@@ -9,7 +9,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-def until(condition: Callable[[], T], limit: float = 15.0) -> T:
+def until(condition: Callable[[], T], limit: float = 30.0) -> T:
     """Return the first true value of ``condition``; fail after ``limit`` seconds."""
     deadline = time.monotonic() + limit
     while True:

@@ -125,7 +125,7 @@ def test_a_stopped_worker_loses_its_run_and_says_so_when_it_goes_on(
 ) -> None:
     word = mark()
     source.commit({".bellringer/workflows/w.sh": STUBBORN.replace("MARK", word)})
-    with worker(place, f"file://{place}/source/{{repository}}", lease=1.5) as process:
+    with worker(place, f"file://{place}/source/{{repository}}", lease=3) as process:
         until(lambda: len(processes_with(word)) >= 3)
         process.send_signal(signal.SIGSTOP)
         until(lambda: not processes_with(word))
@@ -134,7 +134,7 @@ def test_a_stopped_worker_loses_its_run_and_says_so_when_it_goes_on(
         assert process.returncode == 0
     outcome = json.loads(said)
     assert (outcome["state"], outcome["reason"]) == ("failed", "worker-lost")
-    assert "stood still for more than 1.5 seconds" in outcome["detail"]
+    assert "stood still for more than 3 seconds" in outcome["detail"]
     assert list((place / "data/trees").iterdir()) == []
 
 

@@ -105,9 +105,10 @@ def test_a_secret_is_masked_as_it_is_sent_too() -> None:
     assert Collected("x-access-token:t0k3n").texts(encoded + b"\n") == ["***"]
 
 
-@pytest.mark.parametrize("offset", range(-12, 4))
+@pytest.mark.parametrize("offset", range(-105, 4, 6))
 def test_a_secret_across_the_cut_leaves_no_part(offset: int) -> None:
-    secret = "QWERTYUIOP"
+    # Longer than the mark, which would hide a shorter one.
+    secret = "QWERTYUIOP" * 10
     text = b"x" * (LINE_BYTES + offset) + secret.encode() + b"x" * 50 + b"\n"
     (line,) = Collected(secret).texts(text)
     assert "Q" not in line
