@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, case, select, tuple_, update
 
@@ -63,6 +63,13 @@ class Verdict:
     reason: Reason | None = None
     exit_code: int | None = None
     commit_hash: str | None = None
+
+
+class Claim(NamedTuple):
+    """Who holds what."""
+
+    held: Held
+    worker: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,17 +210,21 @@ def lose(
     return None
 
 
-def reap(connection: Connection, limit: int, now: datetime) -> list[Reaped]:
-    """Take runs whose lease has ended from their workers, at most ``limit``."""
-    expired = connection.execute(
+def expired(connection: Connection, limit: int, now: datetime) -> list[Claim]:
+    """Return runs whose lease has ended, at most ``limit``."""
+    rows = connection.execute(
         select(runs.c.id, runs.c.attempt, runs.c.worker)
         .where(runs.c.state == "running", runs.c.lease_until < now)
         .order_by(runs.c.id)
         .limit(limit)
-    ).all()
+    )
+    return [Claim(Held(row.id, row.attempt), row.worker) for row in rows]
+
+
+def reap(connection: Connection, claims: Iterable[Claim], now: datetime) -> list[Reaped]:
+    """Take runs from their workers where the lease has ended still."""
     reaped = []
-    for run_id, attempt, worker in expired:
-        held = Held(run_id, attempt)
+    for held, worker in claims:
         detail = f"The worker {worker} was not heard of for longer than its lease."
         state = lose(connection, worker, held, detail, now, runs.c.lease_until < now)
         if state is not None:
