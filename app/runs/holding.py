@@ -135,33 +135,27 @@ def renew(
     wanted = sorted(held)
     if not wanted:
         return Renewal(frozenset(), frozenset())
-    connection.execute(
-        update(runs).where(*_held_by(worker, wanted)).values(lease_until=now + lease)
-    )
+    connection.execute(update(runs).where(*_still(worker, wanted)).values(lease_until=now + lease))
     still = connection.execute(
+        select(runs.c.id, runs.c.attempt, runs.c.cancel_requested_at).where(*_still(worker, wanted))
+    ).all()
+    kept, to_cancel = _all_and_wanted(still)
+    return Renewal(lost=frozenset(wanted) - kept, cancel_requested=to_cancel)
+
+
+def held_by(connection: Connection, worker: str) -> tuple[frozenset[Held], frozenset[Held]]:
+    """Return what ``worker`` holds, and which of that somebody wants canceled."""
+    rows = connection.execute(
         select(runs.c.id, runs.c.attempt, runs.c.cancel_requested_at).where(
-            *_held_by(worker, wanted)
+            runs.c.state == "running", runs.c.worker == worker
         )
     ).all()
-    return Renewal(
-        lost=frozenset(wanted) - {Held(row.id, row.attempt) for row in still},
-        cancel_requested=frozenset(
-            Held(row.id, row.attempt) for row in still if row.cancel_requested_at is not None
-        ),
-    )
-
-
-def cancel_requests(connection: Connection, worker: str, held: Iterable[Held]) -> frozenset[Held]:
-    """Return which of ``held`` somebody wants canceled."""
-    query = select(runs.c.id, runs.c.attempt).where(
-        *_held_by(worker, sorted(held)), runs.c.cancel_requested_at.is_not(None)
-    )
-    return frozenset(Held(row.id, row.attempt) for row in connection.execute(query))
+    return _all_and_wanted(rows)
 
 
 def record_commit(connection: Connection, worker: str, held: Held, commit_hash: str) -> bool:
     """Write down which commit the run is of; False if the worker holds it no more."""
-    statement = update(runs).where(*_held_by(worker, [held])).values(commit_hash=commit_hash)
+    statement = update(runs).where(*_still(worker, [held])).values(commit_hash=commit_hash)
     return connection.execute(statement).rowcount == 1
 
 
@@ -171,7 +165,7 @@ def finish(
     """Write down how the attempt ended; False if the worker holds it no more."""
     statement = (
         update(runs)
-        .where(*_held_by(worker, [held]))
+        .where(*_still(worker, [held]))
         .values(
             state=verdict.state,
             finished_at=now,
@@ -192,7 +186,7 @@ def lose(
     It is queued again while attempts are left, unless somebody wanted it canceled. None if the worker
     did not hold it any more, or one of ``conditions`` does not hold.
     """
-    ours = (*_held_by(worker, [held]), *conditions)
+    ours = (*_still(worker, [held]), *conditions)
     again = update(runs).where(
         *ours, runs.c.attempt < runs.c.max_attempts, runs.c.cancel_requested_at.is_(None)
     )
@@ -265,12 +259,19 @@ def request_cancel(connection: Connection, run_id: int, now: datetime) -> bool:
     return connection.execute(statement).rowcount == 1
 
 
+def _all_and_wanted(rows: Sequence[Any]) -> tuple[frozenset[Held], frozenset[Held]]:
+    return (
+        frozenset(Held(row.id, row.attempt) for row in rows),
+        frozenset(Held(row.id, row.attempt) for row in rows if row.cancel_requested_at is not None),
+    )
+
+
 def _first_request(now: datetime) -> ColumnElement[Any]:
     asked = runs.c.cancel_requested_at
     return case((asked.is_(None), now), else_=asked)
 
 
-def _held_by(worker: str, held: Sequence[Held]) -> tuple[ColumnElement[bool], ...]:
+def _still(worker: str, held: Sequence[Held]) -> tuple[ColumnElement[bool], ...]:
     return (
         runs.c.id.in_([h.run_id for h in held]),
         tuple_(runs.c.id, runs.c.attempt).in_([(h.run_id, h.attempt) for h in held]),

@@ -22,9 +22,10 @@ _TRIES = 3
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """The database's time, and which runs somebody wants canceled."""
+    """The database's time, what a worker holds, and what of that somebody wants canceled."""
 
     now: datetime
+    held: frozenset[Held]
     cancel_requested: frozenset[Held]
 
 
@@ -142,15 +143,14 @@ class RunLedger:
             lambda c: holding.renew(c, worker, wanted, _seconds(lease), self._database.now(c))
         )
 
-    def observe(self, worker: str, held: Iterable[Held]) -> Observation:
-        """Look, without a lock, at what time it is there and which of ``held`` are to be canceled."""
-        wanted = frozenset(held)
-        return self._database.read(
-            lambda c: Observation(
-                cancel_requested=holding.cancel_requests(c, worker, wanted),
-                now=self._database.now(c),
-            )
-        )
+    def observe(self, worker: str) -> Observation:
+        """Look, without a lock, at what time it is there and at what the worker holds."""
+
+        def work(connection: Connection) -> Observation:
+            held, wanted = holding.held_by(connection, worker)
+            return Observation(self._database.now(connection), held, wanted)
+
+        return self._database.read(work)
 
     def record_commit(self, worker: str, held: Held, commit_hash: str) -> bool:
         """Write down which commit is being run; False if the worker holds the run no more."""

@@ -16,8 +16,8 @@ AFTER_AN_ERROR = 1.0
 class Duty(threading.Thread):
     """Calls ``work`` every ``every`` seconds until :meth:`end`.
 
-    A database that is away is said once when it goes and once when it is back; ``on_away`` is told each
-    time. Any other error is logged, and the duty goes on.
+    A database that is away is said once when it goes and once when it is back; any other error is
+    logged. ``on_failure`` is told each time, in one line, and the duty goes on.
     """
 
     def __init__(
@@ -25,12 +25,12 @@ class Duty(threading.Thread):
         name: str,
         work: Callable[[], None],
         every: float,
-        on_away: Callable[[DatabaseUnavailable], None] = lambda _: None,
+        on_failure: Callable[[str], None] = lambda _: None,
     ) -> None:
         super().__init__(name=name, daemon=True)
         self._work = work
         self._every = every
-        self._on_away = on_away
+        self._on_failure = on_failure
         self._away = False
         self._awake = threading.Event()
         self._ended = threading.Event()
@@ -54,12 +54,13 @@ class Duty(threading.Thread):
         try:
             self._work()
         except DatabaseUnavailable as error:
-            self._on_away(error)
+            self._on_failure(error.reason)
             if not self._away:
                 log.warning("database-away", duty=self.name, reason=error.reason)
             self._away = True
             return max(min(self._every, AFTER_AN_ERROR), 0.5)
-        except Exception:
+        except Exception as error:
+            self._on_failure(f"the duty {self.name!r} failed ({type(error).__name__})")
             log.exception("duty-failed", duty=self.name)
             return max(self._every, AFTER_AN_ERROR)
         if self._away:

@@ -25,10 +25,10 @@ class Presence:
         self._met = 0.0
 
     def hindered(self, reason: str) -> None:
-        """Note that the database was away just now."""
+        """Note that the database could not be worked with just now."""
         when = format_instant(self._clock.now().replace(microsecond=0))
         with self._lock:
-            self._problem = f"The database was away until about {when}: {reason}"
+            self._problem = f"The database could not be worked with at {when}: {reason}"
             self._met = self._clock.monotonic()
 
     def beat(self) -> None:

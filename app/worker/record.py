@@ -18,7 +18,7 @@ log = structlog.get_logger()
 
 BATCH = 500
 """Lines that one INSERT takes."""
-TRIES = 3
+TRIES = 10
 """How often a batch is offered that the database refuses for a reason of its own."""
 
 

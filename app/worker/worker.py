@@ -108,13 +108,13 @@ class Worker:
         self._giving_up = threading.Event()
         self._next_purge = 0.0
         watch = min(options.watch, options.lease / 6)
-        self._poller = Duty("claim", self._claim, options.poll, self._on_away)
+        self._poller = Duty("claim", self._claim, options.poll, self._on_failure)
         self._duties = (
-            Duty("renew", self._renew, options.renew, self._on_away),
-            Duty("present", self._be_present, options.renew, self._on_away),
-            Duty("watch", self._watch, watch, self._on_away),
-            Duty("reap", self._reap, options.renew, self._on_away),
-            Duty("write", self._write, FLUSH_EVERY, self._on_away),
+            Duty("renew", self._renew, options.renew, self._on_failure),
+            Duty("present", self._be_present, options.renew, self._on_failure),
+            Duty("watch", self._watch, watch, self._on_failure),
+            Duty("reap", self._reap, options.renew, self._on_failure),
+            Duty("write", self._write, FLUSH_EVERY, self._on_failure),
         )
         metrics.places.set(options.places)
         metrics.running.set_function(lambda: len(self._carried))
@@ -185,9 +185,9 @@ class Worker:
 
     # --- duties -------------------------------------------------------------------------------------
 
-    def _on_away(self, error: DatabaseUnavailable) -> None:
+    def _on_failure(self, reason: str) -> None:
         self._sight.lost()
-        self._presence.hindered(error.reason)
+        self._presence.hindered(reason)
 
     def _claim(self) -> None:
         if self._unsure:
@@ -217,10 +217,13 @@ class Worker:
         self._request("canceled", (held[wanted] for wanted in renewal.cancel_requested))
 
     def _watch(self) -> None:
-        held = {carried.claimed.held: carried for carried in self._held()}
-        observed = self._ledger.observe(self._name, held)
+        observed = self._ledger.observe(self._name)
         self._sight.seen(observed.now)
-        self._request("canceled", (held[wanted] for wanted in observed.cancel_requested))
+        held = {carried.claimed.held: carried for carried in self._held()}
+        if observed.held - held.keys():
+            # Perhaps just claimed or just ended; perhaps a claim that was committed late.
+            self._unsure = True
+        self._request("canceled", (held[h] for h in observed.cancel_requested if h in held))
 
     def _reap(self) -> None:
         if not self._sight.steady():
@@ -319,13 +322,13 @@ class Worker:
             try:
                 return carried.record.finish(verdict)
             except DatabaseUnavailable as error:
-                self._on_away(error)
-            except Exception:
+                self._on_failure(error.reason)
+            except Exception as error:
+                self._on_failure(f"a run's end was refused ({type(error).__name__})")
                 refusals += 1
                 if refusals == TRIES:
-                    raise
-                log.exception("verdict-refused", run=carried.claimed.run.id)
-                verdict = Verdict("failed", _UNWRITABLE)
+                    log.exception("verdict-refused", run=carried.claimed.run.id)
+                    verdict = Verdict("failed", _UNWRITABLE)
             if self._giving_up.wait(SETTLE_EVERY):
                 break
         return False
