@@ -26,9 +26,13 @@ def configure_logging(log_format: str, level: str, stream: TextIO | None = None)
     ]
     ending: list[Processor]
     if log_format == "json":
-        ending = [structlog.processors.dict_tracebacks, structlog.processors.JSONRenderer()]
+        # No local variables in tracebacks, here and below: they may be secrets.
+        without_locals = structlog.tracebacks.ExceptionDictTransformer(show_locals=False)
+        ending = [
+            structlog.processors.ExceptionRenderer(without_locals),
+            structlog.processors.JSONRenderer(),
+        ]
     else:
-        # Plain tracebacks: the rich ones show local variables, and these may be secrets.
         plain = structlog.dev.plain_traceback
         ending = [structlog.dev.ConsoleRenderer(colors=output.isatty(), exception_formatter=plain)]
     structlog.configure(

@@ -132,7 +132,7 @@ class RunRecord:
 
     def _say_what_was_dropped(self) -> None:
         if self._dropped:
-            text = f"{self._dropped:,} lines are missing here: the database could not take them."
+            text = f"Lines missing here, as the database could not take them: {self._dropped:,}."
             self._dropped = 0
             self._add(NewLine("system", self._clock.now(), text))
 

@@ -6,7 +6,7 @@ happened.
 """
 
 import threading
-from datetime import datetime, timedelta
+from datetime import UTC, datetime
 
 from app.clock import Clock
 
@@ -14,8 +14,8 @@ from app.clock import Clock
 class Sight:
     """Remembers since when the database has been seen without a break; safe from any thread.
 
-    A break is a failure, or a gap between two sights of more than half a ``lease`` (seconds) by the
-    monotonic clock or by the database's, whichever way that one jumped.
+    A break is a failure, or more than half a ``lease`` (seconds) between two sights, or a clock of the
+    database's that went so much more or less far meanwhile than ours did.
     """
 
     def __init__(self, clock: Clock, lease: float) -> None:
@@ -25,7 +25,7 @@ class Sight:
         self._lock = threading.Lock()
         self._since: float | None = None
         self._last = 0.0
-        self._last_there = datetime.min
+        self._last_there = datetime.min.replace(tzinfo=UTC)
 
     def seen(self, there: datetime) -> None:
         """Note that the database answered, and what time it is ``there``."""
@@ -51,5 +51,6 @@ class Sight:
             )
 
     def _jumped(self, here: float, there: datetime) -> bool:
-        gap = timedelta(seconds=self._gap)
-        return here - self._last > self._gap or abs(there - self._last_there) > gap
+        passed_here = here - self._last
+        passed_there = (there - self._last_there).total_seconds()
+        return passed_here > self._gap or abs(passed_there - passed_here) > self._gap

@@ -1,7 +1,10 @@
 """Real workers on real databases and a real repository: runs, their end, and workers' end."""
 
+import re
 import signal
+import socket
 import time
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -222,3 +225,33 @@ def test_a_long_run_keeps_its_lease(
     until(lambda: (lease_of(database, run_id) - first).total_seconds() > 6)
     mark(tmp_path).touch()
     assert run_in(database, run_id, "succeeded", "failed").state == "succeeded"
+
+
+@SQLITE
+def test_a_worker_shows_its_health_and_what_it_counts(
+    database: Database, database_url: str, workers: Fleet
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    workers.workflow("exit 0")
+    workers.start(database_url, metrics_bind=f"127.0.0.1:{port}")
+
+    def page(path: str) -> str:
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=10) as answer:
+                return answer.read().decode()
+        except OSError:
+            return ""
+
+    assert until(lambda: page("/readyz")) == until(lambda: page("/healthz")) == "ok\n"
+    [run_id] = queued(database)
+    run_in(database, run_id, "succeeded")
+    counted = 'bellringer_runs_ended_total{state="succeeded"} 1.0'
+    until(lambda: counted in page("/metrics"))
+    figures = page("/metrics")
+    for name in (
+        *("runs_ended_total", "run_duration_seconds_count", "queue_depth", "queue_age_seconds"),
+        *("database_retries_total", "log_lines_dropped_total", "worker_places", "worker_running"),
+    ):
+        assert re.search(rf"^bellringer_{name}[ {{]", figures, re.MULTILINE), name
+    assert "nightly" not in figures
