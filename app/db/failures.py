@@ -8,6 +8,7 @@ extended result code on SQLite.
 import sqlite3
 from enum import Enum, auto
 
+import psycopg
 from sqlalchemy.exc import DBAPIError, InterfaceError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
@@ -134,9 +135,8 @@ def classify(error: SQLAlchemyError) -> Failure:
         return _POSTGRES_CODES.get(state) or _POSTGRES_CLASSES.get(state[:2], Failure.BUG)
     if error.connection_invalidated or isinstance(error, InterfaceError):
         return Failure.AWAY
-    # psycopg raises OperationalError without a SQLSTATE when it never reached a server.
-    never_reached = number.__class__ is str and type(cause).__name__ == "OperationalError"
-    return Failure.AWAY if never_reached else Failure.BUG
+    # psycopg's OperationalError has no SQLSTATE when the server was not reached, or fell silent.
+    return Failure.AWAY if isinstance(cause, psycopg.OperationalError) else Failure.BUG
 
 
 def _of_sqlite(cause: sqlite3.Error) -> Failure:

@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, case, select, tuple_, update
 
@@ -63,6 +63,13 @@ class Verdict:
     reason: Reason | None = None
     exit_code: int | None = None
     commit_hash: str | None = None
+
+
+class Claim(NamedTuple):
+    """Who holds what."""
+
+    held: Held
+    worker: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,33 +135,27 @@ def renew(
     wanted = sorted(held)
     if not wanted:
         return Renewal(frozenset(), frozenset())
-    connection.execute(
-        update(runs).where(*_held_by(worker, wanted)).values(lease_until=now + lease)
-    )
+    connection.execute(update(runs).where(*_still(worker, wanted)).values(lease_until=now + lease))
     still = connection.execute(
+        select(runs.c.id, runs.c.attempt, runs.c.cancel_requested_at).where(*_still(worker, wanted))
+    ).all()
+    kept, to_cancel = _all_and_wanted(still)
+    return Renewal(lost=frozenset(wanted) - kept, cancel_requested=to_cancel)
+
+
+def held_by(connection: Connection, worker: str) -> tuple[frozenset[Held], frozenset[Held]]:
+    """Return what ``worker`` holds, and which of that somebody wants canceled."""
+    rows = connection.execute(
         select(runs.c.id, runs.c.attempt, runs.c.cancel_requested_at).where(
-            *_held_by(worker, wanted)
+            runs.c.state == "running", runs.c.worker == worker
         )
     ).all()
-    return Renewal(
-        lost=frozenset(wanted) - {Held(row.id, row.attempt) for row in still},
-        cancel_requested=frozenset(
-            Held(row.id, row.attempt) for row in still if row.cancel_requested_at is not None
-        ),
-    )
-
-
-def cancel_requests(connection: Connection, worker: str, held: Iterable[Held]) -> frozenset[Held]:
-    """Return which of ``held`` somebody wants canceled."""
-    query = select(runs.c.id, runs.c.attempt).where(
-        *_held_by(worker, sorted(held)), runs.c.cancel_requested_at.is_not(None)
-    )
-    return frozenset(Held(row.id, row.attempt) for row in connection.execute(query))
+    return _all_and_wanted(rows)
 
 
 def record_commit(connection: Connection, worker: str, held: Held, commit_hash: str) -> bool:
     """Write down which commit the run is of; False if the worker holds it no more."""
-    statement = update(runs).where(*_held_by(worker, [held])).values(commit_hash=commit_hash)
+    statement = update(runs).where(*_still(worker, [held])).values(commit_hash=commit_hash)
     return connection.execute(statement).rowcount == 1
 
 
@@ -164,7 +165,7 @@ def finish(
     """Write down how the attempt ended; False if the worker holds it no more."""
     statement = (
         update(runs)
-        .where(*_held_by(worker, [held]))
+        .where(*_still(worker, [held]))
         .values(
             state=verdict.state,
             finished_at=now,
@@ -185,7 +186,7 @@ def lose(
     It is queued again while attempts are left, unless somebody wanted it canceled. None if the worker
     did not hold it any more, or one of ``conditions`` does not hold.
     """
-    ours = (*_held_by(worker, [held]), *conditions)
+    ours = (*_still(worker, [held]), *conditions)
     again = update(runs).where(
         *ours, runs.c.attempt < runs.c.max_attempts, runs.c.cancel_requested_at.is_(None)
     )
@@ -203,17 +204,21 @@ def lose(
     return None
 
 
-def reap(connection: Connection, limit: int, now: datetime) -> list[Reaped]:
-    """Take runs whose lease has ended from their workers, at most ``limit``."""
-    expired = connection.execute(
+def expired(connection: Connection, limit: int, now: datetime) -> list[Claim]:
+    """Return runs whose lease has ended, at most ``limit``."""
+    rows = connection.execute(
         select(runs.c.id, runs.c.attempt, runs.c.worker)
         .where(runs.c.state == "running", runs.c.lease_until < now)
         .order_by(runs.c.id)
         .limit(limit)
-    ).all()
+    )
+    return [Claim(Held(row.id, row.attempt), row.worker) for row in rows]
+
+
+def reap(connection: Connection, claims: Iterable[Claim], now: datetime) -> list[Reaped]:
+    """Take runs from their workers where the lease has ended still."""
     reaped = []
-    for run_id, attempt, worker in expired:
-        held = Held(run_id, attempt)
+    for held, worker in claims:
         detail = f"The worker {worker} was not heard of for longer than its lease."
         state = lose(connection, worker, held, detail, now, runs.c.lease_until < now)
         if state is not None:
@@ -254,12 +259,19 @@ def request_cancel(connection: Connection, run_id: int, now: datetime) -> bool:
     return connection.execute(statement).rowcount == 1
 
 
+def _all_and_wanted(rows: Sequence[Any]) -> tuple[frozenset[Held], frozenset[Held]]:
+    return (
+        frozenset(Held(row.id, row.attempt) for row in rows),
+        frozenset(Held(row.id, row.attempt) for row in rows if row.cancel_requested_at is not None),
+    )
+
+
 def _first_request(now: datetime) -> ColumnElement[Any]:
     asked = runs.c.cancel_requested_at
     return case((asked.is_(None), now), else_=asked)
 
 
-def _held_by(worker: str, held: Sequence[Held]) -> tuple[ColumnElement[bool], ...]:
+def _still(worker: str, held: Sequence[Held]) -> tuple[ColumnElement[bool], ...]:
     return (
         runs.c.id.in_([h.run_id for h in held]),
         tuple_(runs.c.id, runs.c.attempt).in_([(h.run_id, h.attempt) for h in held]),

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, func, literal, select
 from app.db import Database
 from app.errors import DatabaseUnavailable, NotFound, RunFinished
 from app.runs import holding, opening, reading
-from app.runs.holding import ClaimedRun, Held, Reaped, Renewal, Verdict
+from app.runs.holding import Claim, ClaimedRun, Held, Reaped, Renewal, Verdict
 from app.runs.models import runs
 from app.runs.values import NO_INPUT, Opened, Page, Run, RunFilter
 
@@ -21,12 +21,20 @@ _TRIES = 3
 
 
 @dataclass(frozen=True, slots=True)
+class Observation:
+    """The database's time, what a worker holds, and what of that somebody wants canceled."""
+
+    now: datetime
+    held: frozenset[Held]
+    cancel_requested: frozenset[Held]
+
+
+@dataclass(frozen=True, slots=True)
 class Queue:
-    """What waits to be run: how many, counted up to 10,000, and since when the oldest does."""
+    """What waits to be run: how many, counted up to 10,000, and for how many seconds the first has."""
 
     depth: int
-    oldest: datetime | None
-    now: datetime
+    age: float
 
 
 class RunLedger:
@@ -135,10 +143,14 @@ class RunLedger:
             lambda c: holding.renew(c, worker, wanted, _seconds(lease), self._database.now(c))
         )
 
-    def cancel_requests(self, worker: str, held: Iterable[Held]) -> frozenset[Held]:
-        """Return which of ``held`` somebody wants canceled."""
-        wanted = frozenset(held)
-        return self._database.read(lambda c: holding.cancel_requests(c, worker, wanted))
+    def observe(self, worker: str) -> Observation:
+        """Look, without a lock, at what time it is there and at what the worker holds."""
+
+        def work(connection: Connection) -> Observation:
+            held, wanted = holding.held_by(connection, worker)
+            return Observation(self._database.now(connection), held, wanted)
+
+        return self._database.read(work)
 
     def record_commit(self, worker: str, held: Held, commit_hash: str) -> bool:
         """Write down which commit is being run; False if the worker holds the run no more."""
@@ -164,7 +176,15 @@ class RunLedger:
 
         Only for a worker that has itself seen the database without a break for one whole lease.
         """
-        return self._database.write(lambda c: holding.reap(c, limit, self._database.now(c)))
+
+        def expired(connection: Connection) -> list[Claim]:
+            return holding.expired(connection, limit, self._database.now(connection))
+
+        # Looking takes no lock, and mostly there is nothing.
+        claims = self._database.read(expired)
+        if not claims:
+            return []
+        return self._database.write(lambda c: holding.reap(c, claims, self._database.now(c)))
 
     def purge_idempotency_keys(self, limit: int = 500) -> int:
         """Forget at most ``limit`` idempotency keys that are old enough; return how many it were."""
@@ -180,7 +200,9 @@ class RunLedger:
 
         def work(connection: Connection) -> Queue:
             depth = connection.scalar(select(func.count()).select_from(counted.subquery())) or 0
-            return Queue(depth, connection.scalar(first), self._database.now(connection))
+            oldest = connection.scalar(first)
+            now = self._database.now(connection)
+            return Queue(depth, 0.0 if oldest is None else (now - oldest).total_seconds())
 
         return self._database.read(work)
 
@@ -189,4 +211,13 @@ def _seconds(duration: float) -> timedelta:
     return timedelta(seconds=duration)
 
 
-__all__ = ["ClaimedRun", "Held", "Queue", "Reaped", "Renewal", "RunLedger", "Verdict"]
+__all__ = [
+    "ClaimedRun",
+    "Held",
+    "Observation",
+    "Queue",
+    "Reaped",
+    "Renewal",
+    "RunLedger",
+    "Verdict",
+]

@@ -116,7 +116,9 @@ def given_one_that_never_fires(api: Api) -> str:
     from app.automations.documents import read_draft
 
     with api.app.app_context():
-        made = services().automations.create("nightly", read_draft(definition(triggers=[NEVER])), "x")
+        made = services().automations.create(
+            "nightly", read_draft(definition(triggers=[NEVER])), "x"
+        )
     return made.revision
 
 
@@ -342,8 +344,7 @@ def test_filters_and_the_next_link_keeps_them(api_everywhere: Api) -> None:
     page = api.get(f"/automations?q={quote('& 100%')}&repository=acme/web&limit=1")
     link = page.headers["Link"]
     assert link == (
-        "</api/v1/automations?q=%26+100%25&repository=acme%2Fweb&limit=1&after=one>; "
-        'rel="next"'
+        '</api/v1/automations?q=%26+100%25&repository=acme%2Fweb&limit=1&after=one>; rel="next"'
     )
     following = api.get(link[len("</api/v1") : link.index(">")])
     assert ids(following) == ["two"]

@@ -64,7 +64,15 @@ def test_what_is_no_json_is_refused_with_the_reason(api: Api, raw: bytes, said: 
 
 @pytest.mark.parametrize(
     "value",
-    [None, 0, -1.5, 10**299, "\ud83d\ude00".encode("utf-16", "surrogatepass").decode("utf-16"), [], {}],
+    [
+        None,
+        0,
+        -1.5,
+        10**299,
+        "\ud83d\ude00".encode("utf-16", "surrogatepass").decode("utf-16"),
+        [],
+        {},
+    ],
 )
 def test_what_is_json_is_read(value: object) -> None:
     assert bodies.parse(json.dumps(value).encode()) == value
@@ -112,9 +120,7 @@ def test_another_content_type_is_refused_and_the_right_one_named(
 
 @pytest.mark.parametrize("charset", ["", "; charset=utf-8", ";charset=UTF-8", '; charset="utf-8"'])
 def test_utf_8_may_be_named(api: Api, charset: str) -> None:
-    answer = api.post(
-        "/automations", definition(id="x"), content_type=f"application/json{charset}"
-    )
+    answer = api.post("/automations", definition(id="x"), content_type=f"application/json{charset}")
     assert answer.status_code == 201
 
 

@@ -66,9 +66,7 @@ def test_a_stale_tag_changes_nothing_and_tells_the_current_one(
 @pytest.mark.parametrize("method", WRITES)
 def test_a_weak_tag_matches_nothing_and_the_answer_says_why(api: Api, method: str) -> None:
     revision = api.create()
-    document = assert_problem(
-        write(api, method, tag('W/"REV"', revision)), 412, "stale-revision"
-    )
+    document = assert_problem(write(api, method, tag('W/"REV"', revision)), 412, "stale-revision")
     assert "weak" in document["detail"]
     assert api.get(NIGHTLY).json["revision"] == revision
 
@@ -176,9 +174,7 @@ def test_put_creates_what_is_not_there(api_everywhere: Api) -> None:
 
 def test_put_that_creates_never_replaces(api_everywhere: Api) -> None:
     revision = api_everywhere.create()
-    answer = api_everywhere.put(
-        NIGHTLY, definition(name="Other"), headers={"If-None-Match": "*"}
-    )
+    answer = api_everywhere.put(NIGHTLY, definition(name="Other"), headers={"If-None-Match": "*"})
     document = assert_problem(answer, 412, "precondition-failed")
     assert document["current_revision"] == revision
     assert answer.headers["ETag"] == f'"{revision}"'

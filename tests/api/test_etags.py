@@ -133,7 +133,9 @@ GRAMMAR = re.compile(
 @settings(max_examples=500)
 @given(
     st.lists(
-        st.sampled_from(['"', "W/", "*", ",", " ", "\t", "a", A, "\\", "\x7f", "\xe9", ";", "-gzip"]),
+        st.sampled_from(
+            ['"', "W/", "*", ",", " ", "\t", "a", A, "\\", "\x7f", "\xe9", ";", "-gzip"]
+        ),
         max_size=12,
     ).map("".join)
 )

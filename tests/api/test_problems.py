@@ -63,7 +63,15 @@ def test_every_domain_error_has_an_answer(api: Api) -> None:
 
 
 def test_what_is_not_there_is_a_problem_everywhere(api: Api) -> None:
-    for path in ("//", "//nope", "//api", "//api/v1", "/nope", "/automations/", "//static/nope.css"):
+    for path in (
+        "//",
+        "//nope",
+        "//api",
+        "//api/v1",
+        "/nope",
+        "/automations/",
+        "//static/nope.css",
+    ):
         assert_problem(api.get(path, documented=False), 404, "not-found")
 
 
@@ -173,7 +181,9 @@ def test_a_token_can_not_be_checked_while_the_database_is_away(api_without_datab
 
 def test_the_process_is_well_while_the_database_is_away(api_without_database: Api) -> None:
     assert api_without_database.as_(None).get("//healthz").status_code == 200
-    assert api_without_database.post("/cron/preview", {"expression": "* * * * *"}).status_code == 200
+    assert (
+        api_without_database.post("/cron/preview", {"expression": "* * * * *"}).status_code == 200
+    )
 
 
 # --- stored rows that break rules -------------------------------------------------------------------

@@ -118,7 +118,12 @@ def test_a_stream_has_the_lines_so_far_then_those_to_come_then_the_end(
     first = next(events)
     assert (first["id"], first["event"]) == ("1", "line")
     line = json.loads(first["data"])
-    assert (line["number"], line["text"], line["stream"], line["attempt"]) == (1, "one", "stdout", 1)
+    assert (line["number"], line["text"], line["stream"], line["attempt"]) == (
+        1,
+        "one",
+        "stdout",
+        1,
+    )
     assert line["logged_at"].endswith("Z")
     running.write("two\r", "data: x")
     assert [json.loads(next(events)["data"])["text"] for _ in range(2)] == ["two\r", "data: x"]

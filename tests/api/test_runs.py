@@ -98,9 +98,7 @@ def test_without_an_api_trigger_calls_start_nothing(api: Api) -> None:
 
 
 def keyed(api: Api, key: str, body: Any = None, automation_id: str = "nightly") -> Any:
-    return api.post(
-        f"/automations/{automation_id}/runs", body, headers={"Idempotency-Key": key}
-    )
+    return api.post(f"/automations/{automation_id}/runs", body, headers={"Idempotency-Key": key})
 
 
 def test_a_key_leads_to_one_run(api_everywhere: Api) -> None:

@@ -140,8 +140,14 @@ def test_what_is_no_expression_is_refused_with_field_and_reason(
         ({"expression": "* * * * *", "after": "2026-W01-1T03:00:00Z"}, [("/after", "invalid")]),
         ({"expression": "* * * * *", "after": "2026-02-30T03:00:00Z"}, [("/after", "invalid")]),
         ({"expression": "* * * * *", "after": "2026-12-01T03:00:60Z"}, [("/after", "invalid")]),
-        ({"expression": "* * * * *", "after": "0001-01-01T00:00:00+01:00"}, [("/after", "invalid")]),
-        ({"expression": "* * * * *", "after": "9999-12-31T23:59:59-01:00"}, [("/after", "invalid")]),
+        (
+            {"expression": "* * * * *", "after": "0001-01-01T00:00:00+01:00"},
+            [("/after", "invalid")],
+        ),
+        (
+            {"expression": "* * * * *", "after": "9999-12-31T23:59:59-01:00"},
+            [("/after", "invalid")],
+        ),
         (
             {"expression": "x", "count": 0, "after": "x", "tz": "x"},
             [

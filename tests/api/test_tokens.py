@@ -238,9 +238,7 @@ def test_a_revocation_elsewhere_is_noticed_within_the_cache_time(
     assert here.verify(made.token) is None
 
 
-def test_use_is_written_down_at_most_once_a_minute(
-    database: Database, clock: DrivenClock
-) -> None:
+def test_use_is_written_down_at_most_once_a_minute(database: Database, clock: DrivenClock) -> None:
     store = store_of(database, clock, cache_seconds=0)
     made = store.create("x", "viewer", "test")
     assert row_of(database, made.about.id).last_used_at is None

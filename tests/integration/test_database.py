@@ -1,12 +1,14 @@
 """The ground: reads, writes, the clock, and what errors mean, on each database."""
 
+import time
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import make_url, text
 
 from app.db import Database, DatabaseLimits
 from app.errors import DatabaseUnavailable
+from tests.support.proxy import proxy_to
 
 
 def test_a_write_that_raises_leaves_nothing(database: Database) -> None:
@@ -46,3 +48,28 @@ def test_an_unreachable_server_is_unavailable(tmp_path) -> None:
                 lambda c: c.execute(text("SELECT 1"))
             )
         assert "s3cret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("database_url", ["postgresql", "mariadb"], indirect=True)
+def test_a_server_that_falls_silent_is_unavailable_whenever_it_does(database_url: str) -> None:
+    url = make_url(database_url)
+    limits = DatabaseLimits(connect=1, statement=1)
+    port = url.port or {"postgresql": 5432, "mariadb": 3306}[url.get_backend_name()]
+    with proxy_to(url.host or "127.0.0.1", port) as proxy:
+        through = url.set(host="127.0.0.1", port=proxy.port).render_as_string(hide_password=False)
+        database = Database(through, limits=limits)
+
+        def ask(connection):
+            return connection.scalar(text("SELECT 1"))
+
+        assert database.read(ask) == database.write(ask) == 1
+        proxy.hang()
+        # First over connections that were there before, then over new ones.
+        for call in (database.read, database.write, database.read, database.write):
+            began = time.monotonic()
+            with pytest.raises(DatabaseUnavailable):
+                call(ask)
+            assert time.monotonic() - began < 20
+        proxy.mend()
+        assert database.read(ask) == database.write(ask) == 1
+        database.close()

@@ -80,7 +80,9 @@ def test_an_automation_is_created_shown_listed_and_deleted(
     shown = bellringer("automation", "show", "nightly", **server)
     assert "At 03:00 UTC, every day" in shown.stdout
     assert re.search(r"next: \d{4}-\d\d-\d\dT03:00:00Z", shown.stdout)
-    assert json.loads(bellringer("automation", "show", "nightly", "--json", **server).stdout) == made
+    assert (
+        json.loads(bellringer("automation", "show", "nightly", "--json", **server).stdout) == made
+    )
     listed = bellringer("automation", "list", **server)
     assert listed.stdout == "nightly\tnightly\tacme/shop\tmain\tx.sh\tapi, 0 3 * * *\n"
     again = bellringer(*CREATE, **server)
@@ -130,7 +132,9 @@ def test_edit_saves_what_the_editor_left(
     bellringer: Command, server: dict[str, str], tmp_path: Path
 ) -> None:
     bellringer(*CREATE, **server)
-    edited = bellringer("automation", "edit", "nightly", EDITOR=editor(tmp_path, REPLACE_NAME), **server)
+    edited = bellringer(
+        "automation", "edit", "nightly", EDITOR=editor(tmp_path, REPLACE_NAME), **server
+    )
     assert edited.returncode == 0, edited.stderr
     shown = json.loads(bellringer("automation", "show", "nightly", "--json", **server).stdout)
     assert shown["name"] == "Edited"
@@ -169,7 +173,9 @@ def test_edit_keeps_the_text_that_breaks_a_rule(
         """open(path, "w").write(text.replace("acme/shop", "acme"))""",
         """open(path, "w").write("{")""",
     ):
-        edited = bellringer("automation", "edit", "nightly", EDITOR=editor(tmp_path, code), **server)
+        edited = bellringer(
+            "automation", "edit", "nightly", EDITOR=editor(tmp_path, code), **server
+        )
         assert edited.returncode == 1
         assert "Nothing was saved. Your text is kept in " in edited.stderr
 
@@ -208,7 +214,9 @@ def test_a_server_that_is_away_is_code_5(bellringer: Command) -> None:
 
 
 def test_tokens_are_made_shown_once_and_revoked(bellringer: Command, sqlite_url: str) -> None:
-    made = bellringer("token", "create", "deploy", "--role", "editor", "--json", DATABASE_URL=sqlite_url)
+    made = bellringer(
+        "token", "create", "deploy", "--role", "editor", "--json", DATABASE_URL=sqlite_url
+    )
     token = json.loads(made.stdout)
     listed = bellringer("token", "list", "--json", DATABASE_URL=sqlite_url)
     assert [(t["id"], t["role"]) for t in json.loads(listed.stdout)] == [(token["id"], "editor")]
@@ -240,7 +248,11 @@ def test_settings_never_show_a_secret(bellringer: Command) -> None:
     url = f"postgresql://bell:{secret}@db/bell"
     for extra in ((), ("--json",)):
         shown = bellringer(
-            *("settings", *extra), DATABASE_URL=url, ADMIN_TOKEN=secret, GIT_TOKEN=secret, TOKEN=secret
+            *("settings", *extra),
+            DATABASE_URL=url,
+            ADMIN_TOKEN=secret,
+            GIT_TOKEN=secret,
+            TOKEN=secret,
         )
         assert shown.returncode == 0
         assert "postgresql" in shown.stdout
@@ -257,7 +269,9 @@ def test_migrate_imports_the_directory_beside_the_settings(
     assert refused.returncode == 1
     assert "a.toml: /name: This is a string." in refused.stderr
     assert "a.toml: /target: The field 'target' is required." in refused.stderr
-    definition.write_text('name = "A"\ntarget = {repository = "a/b", ref = "main", workflow = "w"}\n')
+    definition.write_text(
+        'name = "A"\ntarget = {repository = "a/b", ref = "main", workflow = "w"}\n'
+    )
     assert "would be imported (a)" in bellringer("import", "automations", "--dry-run").stdout
     migrated = bellringer("migrate")
     assert migrated.returncode == 0, migrated.stderr

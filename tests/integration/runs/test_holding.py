@@ -167,7 +167,10 @@ def test_a_renewal_says_what_is_lost_and_what_is_to_be_canceled(
     expire(database, retried)
     ledger.reap()
     ledger.claim("w", 1, 30)
-    assert ledger.cancel_requests("w", held.values()) == {held[canceled]}
+    observed = ledger.observe("w")
+    assert observed.held == {held[kept], held[canceled], Held(retried, 2)}
+    assert observed.cancel_requested == {held[canceled]}
+    assert ledger.observe("x").held == frozenset()
     renewal = ledger.renew("w", held.values(), 3600)
     assert renewal.lost == {held[taken], held[ended], held[retried]}
     assert renewal.cancel_requested == {held[canceled]}

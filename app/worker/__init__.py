@@ -1,0 +1,1 @@
+"""The worker: takes queued runs from the ledger and carries them out."""
