@@ -79,13 +79,15 @@ class GitAccess:
     ``url_template`` holds ``{repository}`` once and begins with ``https://``, ``ssh://``,
     ``file://``, ``git@host:`` or, to this machine only, ``http://``. ``token`` is for HTTPS,
     ``ssh_key_file`` for SSH. ``environment`` is what Git takes from the operator's (see
-    ``INHERITED``). Raises :exc:`ValueError`.
+    ``INHERITED``). A bare repository ``owner/repo.git`` below ``local_directory`` comes before what
+    the template says. Raises :exc:`ValueError`.
     """
 
     url_template: str
     token: str | None = field(default=None, repr=False)
     ssh_key_file: Path | None = None
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
+    local_directory: Path | None = None
 
     def __post_init__(self) -> None:
         if self.url_template.count("{repository}") != 1:
@@ -108,8 +110,13 @@ class GitAccess:
 
     @property
     def scheme(self) -> str:
-        """The only protocol that Git may speak."""
+        """The protocol of the template."""
         return "ssh" if _SCP_LIKE.match(self.url_template) else self._parts().scheme
+
+    @property
+    def protocols(self) -> frozenset[str]:
+        """The only protocols that Git may speak."""
+        return frozenset({self.scheme, *(["file"] if self.local_directory else [])})
 
     @property
     def origin(self) -> str:
@@ -124,6 +131,10 @@ class GitAccess:
 
     def url(self, repository: str) -> str:
         """Return the address of ``repository``."""
+        if self.local_directory is not None:
+            local = self.local_directory.absolute() / f"{repository}.git"
+            if local.is_dir():
+                return f"file://{local}"
         return self.url_template.replace("{repository}", repository)
 
     def redactor(self) -> Redactor:
@@ -224,8 +235,11 @@ class Git:
     def _write_configuration(self) -> dict[str, str]:
         """Write the files that Git and SSH read; return the environment that names them."""
         access = self._access
-        entries = [*_CONFIGURATION, (f'protocol "{access.scheme}"', "allow", "always")]
-        if access.scheme == "file":
+        entries = [
+            *_CONFIGURATION,
+            *((f'protocol "{name}"', "allow", "always") for name in sorted(access.protocols)),
+        ]
+        if "file" in access.protocols:
             # The operator named these repositories, whoever owns them.
             entries.append(("safe", "directory", "*"))
         if access.scheme in ("https", "http"):

@@ -88,6 +88,7 @@ def _runner(settings: Settings, clock: Clock) -> ProcessRunner:
                     settings.git_token,
                     settings.git_ssh_key,
                     {name: os.environ[name] for name in INHERITED if name in os.environ},
+                    settings.local_repositories,
                 ),
                 clock=clock,
                 run_user=None if settings.run_user is None else RunUser.named(settings.run_user),

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.api import Api, assert_problem, definition
+from tests.support.api import Api, definition
 
 OTHER = f'"{"0" * 64}"'
 LARGE = b" " * (1024 * 1024 + 1)
