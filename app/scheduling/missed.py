@@ -39,10 +39,14 @@ def baseline(due: Due, newest: datetime | None) -> datetime | None:
     return max((i for i in (newest, due.since) if i is not None), default=None)
 
 
-def in_line(due: Due, newest: datetime | None, expression: Expression) -> bool:
-    """Tell whether ``due`` follows directly on what is known, as it nearly always does."""
+def fires_straight(
+    due: Due, newest: datetime | None, expression: Expression, now: datetime
+) -> bool:
+    """Tell whether ``due`` is on time and follows directly on what is known, as it nearly always does."""
     known = baseline(due, newest)
-    return known is not None and expression.next(known) == due.due_at
+    return (
+        known is not None and expression.next(known) == due.due_at and now - due.due_at <= ON_TIME
+    )
 
 
 def plan(
@@ -53,35 +57,24 @@ def plan(
     now: datetime,
     catch_up: timedelta,
 ) -> Plan:
-    """Return what to do about ``due``.
+    """Return what to do about ``due``, which is later than the ``newest`` recorded occurrence.
 
-    ``newest`` is the newest recorded occurrence; ``armed`` the earliest instant from which one of the
-    triggers counts, None if there is no such trigger.
+    ``armed`` is the earliest instant from which one of the triggers counts, None if there is none.
     """
-    known = baseline(due, newest)
-    fires = now - due.due_at <= max(catch_up, ON_TIME)
-    if newest is not None and newest >= due.due_at:
-        return Plan(None)
-    if fires and in_line(due, newest, expression):
+    if fires_straight(due, newest, expression, now):
         return Plan(due)
     if armed is None or armed > due.due_at:
         return Plan(None)
-    before_armed = armed - _INSTANT
+    fires = due if now - due.due_at <= max(catch_up, ON_TIME) else None
+    known, before_armed = baseline(due, newest), armed - _INSTANT
     after = before_armed if known is None else max(known, before_armed)
     last = expression.previous(due.due_at) if fires else due.due_at
-    if last is None or last <= after:
-        return Plan(due if fires else None)
     first = expression.next(after)
-    if first is None or first > last:
-        return Plan(due if fires else None)
-    gap = Gap(
-        due.expression,
-        first,
-        last,
-        expression.count_between(after, last),
-        tuple(expression.latest_between(after, last, MISSED_KEPT)),
-    )
-    return Plan(due if fires else None, gap)
+    if last is None or first is None or first > last:
+        return Plan(fires)
+    count = expression.count_between(after, last)
+    kept = expression.latest_between(after, last, MISSED_KEPT)
+    return Plan(fires, Gap(due.expression, first, last, count, tuple(kept)))
 
 
 def shares(gap: Gap, expression: Expression, arms: Iterable[datetime]) -> list[Share]:

@@ -6,7 +6,7 @@ committed, so that nobody's memory decides what fires.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from sqlalchemy import Connection, delete, select
 
@@ -14,12 +14,13 @@ from app import cron
 from app.cron import Expression
 from app.db import Database
 from app.errors import DatabaseUnavailable
-from app.scheduling.missed import Plan, baseline, in_line, plan, shares
+from app.scheduling.missed import Plan, baseline, fires_straight, plan, shares
 from app.scheduling.models import schedule_occurrences
 from app.scheduling.statements import parameter, statements
 from app.scheduling.values import AHEAD, Claimed, Due, Fired, Gap
 
 _TRIES = 50
+_LONG_AGO = datetime.min.replace(tzinfo=UTC)
 _LATE_WRITERS = timedelta(minutes=2)
 """How long before an occurrence a trigger may have been armed by a transaction that was still open."""
 
@@ -118,11 +119,11 @@ class OccurrenceLedger:
             self._sql.newest, {"rows": _due_rows(ready.values()), "horizon": now + AHEAD}
         )
         newest: dict[str, datetime | None] = {row.expression: row.newest for row in rows}
-        odd = [d for e, d in ready.items() if not in_line(d, newest[e], parsed[e])]
+        new = {e: d for e, d in ready.items() if (newest[e] or _LONG_AGO) < d.due_at}
+        odd = [d for e, d in new.items() if not fires_straight(d, newest[e], parsed[e], now)]
         armed = self._armed(connection, odd, newest) if odd else {}
         return [
-            plan(d, newest[e], armed.get(e), parsed[e], now, self._catch_up)
-            for e, d in ready.items()
+            plan(d, newest[e], armed.get(e), parsed[e], now, self._catch_up) for e, d in new.items()
         ]
 
     def _armed(

@@ -49,7 +49,7 @@ _RUN_COLUMNS = """automation_id, automation_name, automation_revision, trigger_t
     target_repository, target_ref, target_workflow, due_at, queued_at, attempt, max_attempts,
     events, state, finished_at, reason_code, reason_detail"""
 _RUN_VALUES = """a.id, a.name, a.revision, 'schedule', due.trigger_id, a.target_repository, a.target_ref,
-    a.target_workflow, due.due_at, :now, 1, :max_attempts, 0"""
+    a.target_workflow, due.due_at, :now, 0, :max_attempts, 0"""
 
 
 @dataclass(frozen=True, slots=True)
