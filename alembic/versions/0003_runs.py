@@ -90,6 +90,7 @@ def upgrade() -> None:
             ondelete="CASCADE",
             name=op.f("fk_automation_trigger_arms_automations"),
         ),
+        sa.Index("ix_automation_trigger_arms_armed_at", "armed_at"),
         if_not_exists=True,
     )
     op.create_table(

@@ -88,4 +88,5 @@ automation_trigger_arms = Table(
     ),
     Column("trigger_id", key_text(100), primary_key=True),
     Column("armed_at", Instant, nullable=False),
+    Index("ix_automation_trigger_arms_armed_at", "armed_at"),
 )
