@@ -10,6 +10,7 @@ from app.clock import SystemClock
 from app.runners.checkout import RepositoryCache
 from app.runners.git import GitAccess
 from app.runners.trees import remove_tree
+from tests.support.bench import Bench
 from tests.support.repositories import SourceRepository
 
 REPOSITORY = "acme/shop"
@@ -45,3 +46,8 @@ def into(place: Path) -> Path:
     path = place / "tree"
     path.mkdir()
     return path
+
+
+@pytest.fixture
+def bench(place: Path, source: SourceRepository, access: GitAccess) -> Bench:
+    return Bench(place, source, access)

@@ -1,8 +1,6 @@
-"""Runs from end to end: real repositories, real processes, real signals."""
+"""Runs from end to end: what they see, how they end, what they write."""
 
 import json
-import os
-import secrets
 import threading
 from collections.abc import Sequence
 from dataclasses import replace
@@ -11,72 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from app.clock import SystemClock
 from app.runners.child import Timing
 from app.runners.git import GIT, GitAccess
 from app.runners.output import FULL_MARK
-from app.runners.process import ProcessRunner, RunnerOptions
-from app.runners.stopping import Stop, StopReason
-from app.runners.values import LogLine, Outcome, RunTask, RunUser
-from tests.support.repositories import SourceRepository
+from app.runners.process import ProcessRunner
+from app.runners.stopping import StopReason
+from app.runners.values import LogLine, Outcome
+from tests.support.bench import Bench
 from tests.support.runner_host import task
-from tests.support.waiting import processes_with, until
-
-
-class Bench:
-    """A runner, a source, and what came of the run."""
-
-    def __init__(self, place: Path, source: SourceRepository, access: GitAccess) -> None:
-        self.place = place
-        self.source = source
-        self.options = RunnerOptions(
-            place / "data",
-            access,
-            SystemClock(),
-            timing=Timing(lease=10.0, grace=0.5, linger=0.2),
-            git_timeout=60,
-        )
-        self.lines: list[LogLine] = []
-        self.stop = Stop()
-        self.commits: list[str] = []
-        # An argument that no other process on the machine has.
-        self.mark = f"1000.{secrets.randbelow(10**9):09}"
-
-    def script(self, text: str, name: str = "w.sh") -> str:
-        return self.source.commit(
-            {f".bellringer/workflows/{name}": text.replace("MARK", self.mark)}
-        )
-
-    def run(self, changed: RunTask | None = None) -> Outcome:
-        return ProcessRunner(self.options).run(
-            changed or task(), log=self._log, stop=self.stop, on_commit=self.commits.append
-        )
-
-    def run_in_thread(
-        self, changed: RunTask | None = None
-    ) -> tuple[threading.Thread, list[Outcome]]:
-        outcomes: list[Outcome] = []
-        thread = threading.Thread(target=lambda: outcomes.append(self.run(changed)))
-        thread.start()
-        return thread, outcomes
-
-    def texts(self, stream: str = "stdout") -> list[str]:
-        return [line.text for line in self.lines if line.stream == stream]
-
-    def marked(self) -> set[int]:
-        return processes_with(self.mark)
-
-    def left(self) -> list[Path]:
-        return list((self.place / "data/trees").iterdir())
-
-    def _log(self, lines: Sequence[LogLine]) -> None:
-        self.lines += lines
-
-
-@pytest.fixture
-def bench(place: Path, source: SourceRepository, access: GitAccess) -> Bench:
-    return Bench(place, source, access)
-
+from tests.support.waiting import until
 
 # --- what a run sees --------------------------------------------------------------------------------
 
@@ -335,72 +276,6 @@ def test_an_environment_that_the_system_refuses_fails_with_a_reason(
     assert bench.texts() == [] and bench.left() == []
 
 
-# --- what a run starts ------------------------------------------------------------------------------
-
-
-def test_a_daemon_does_not_outlive_its_run(bench: Bench) -> None:
-    bench.script(
-        "(setsid sh -c 'trap \"\" TERM HUP; sleep MARK & sleep MARK' >/dev/null 2>&1 &) ; sleep 0.1\n"
-    )
-    assert bench.run().state == "succeeded"
-    assert bench.marked() == set()
-
-
-def test_a_daemon_does_not_outlive_a_canceled_run(bench: Bench) -> None:
-    bench.script("(setsid sh -c 'trap \"\" TERM; sleep MARK; sleep MARK' &) ; wait; sleep MARK\n")
-    thread, outcomes = bench.run_in_thread()
-    until(lambda: len(bench.marked()) >= 2)
-    bench.stop.request("canceled")
-    thread.join(30)
-    assert outcomes[0].state == "canceled" and bench.marked() == set()
-
-
-@pytest.mark.parametrize("pause", ["0.02", "0"])
-@pytest.mark.parametrize("detach", ["pass", "os.setsid()"])
-def test_many_children_that_fork_on_are_ended(bench: Bench, pause: str, detach: str) -> None:
-    bench.script(
-        "import os, time\n"
-        "for n in range(20):\n"
-        "    if os.fork() == 0:\n"
-        "        os.setsid()\n"
-        "        while True:\n"
-        "            pid = os.fork()\n"
-        "            if pid: os._exit(0)\n"
-        f"            {detach}\n"
-        f"            time.sleep({pause})\n"
-        "time.sleep(0.2)\n",
-        "w.py",
-    )
-    outcome = bench.run()
-    assert outcome.state == "succeeded"
-    assert not any("could not be ended" in text for text in bench.texts("system"))
-    assert processes_with(str(bench.place / "data/trees")) == set()
-
-
-def test_output_of_what_still_finishes_is_kept(bench: Bench) -> None:
-    bench.script("(sleep 0.05; echo late) &\n")
-    assert bench.run().state == "succeeded"
-    assert bench.texts() == ["late"]
-
-
-def test_a_killed_shim_takes_its_run_along(bench: Bench) -> None:
-    bench.script("setsid sleep MARK & kill -STOP $PPID; sleep 0.1; kill -KILL $PPID; sleep MARK\n")
-    outcome = bench.run()
-    assert (outcome.state, outcome.reason) == ("failed", "runner-error")
-    assert "killed" in (outcome.detail or "")
-    assert bench.marked() == set() and bench.left() == []
-
-
-def test_a_stopped_shim_is_not_waited_for_for_ever(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("app.runners.child.UNRESPONSIVE_SECONDS", 0.5)
-    bench.script("kill -STOP $PPID; setsid sleep MARK & sleep MARK\n")
-    outcome = bench.run(task(timeout=1.0))
-    assert (outcome.state, outcome.reason) == ("failed", "timeout")
-    assert bench.marked() == set()
-
-
 # --- what a run writes ------------------------------------------------------------------------------
 
 
@@ -429,83 +304,3 @@ def test_lines_come_while_the_run_goes_on(bench: Bench) -> None:
     bench.stop.request("canceled")
     thread.join(30)
     assert not thread.is_alive()
-
-
-# --- as whom a run runs -----------------------------------------------------------------------------
-
-root = pytest.mark.skipif(os.geteuid() != 0, reason="only root may change user")
-
-
-@root
-def test_a_run_user_owns_its_files_and_no_other(bench: Bench) -> None:
-    bench.options = replace(bench.options, run_user=RunUser.named("nobody"))
-    bench.place.joinpath("data").mkdir(mode=0o755)
-    repositories = bench.place / "data/repositories"
-    bench.script(
-        "id -u; id -g; id -G; stat -c %U . $HOME $BELLRINGER_EVENTS .bellringer/workflows/w.sh\n"
-        f"cat $BELLRINGER_EVENTS > copy && touch $HOME/x && echo may write\n"
-        f"ls {repositories} || ls {bench.place}/data/trees || touch ../x || echo may not look around\n"
-    )
-    assert bench.run().state == "succeeded"
-    uid = str(RunUser.named("nobody").uid)
-    assert bench.texts()[0] == uid
-    assert bench.texts()[3:] == ["nobody"] * 4 + ["may write", "may not look around"]
-    assert bench.left() == []
-
-
-@root
-def test_what_a_run_user_starts_is_ended_too(bench: Bench) -> None:
-    bench.options = replace(bench.options, run_user=RunUser.named("nobody"))
-    bench.script("(setsid sleep MARK >/dev/null 2>&1 &) ; kill -KILL $PPID && echo could; exit 0\n")
-    assert bench.run().state == "succeeded"
-    assert bench.texts() == []
-    assert bench.marked() == set()
-
-
-@root
-@pytest.mark.skipif(
-    not Path("/usr/bin/python3").exists(), reason="no Python that everybody may start"
-)
-def test_a_worker_that_may_not_change_user_says_so(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    bench.script("echo on\n")
-    bench.options = replace(bench.options, run_user=RunUser.named("root"))
-    monkeypatch.setattr("sys.executable", "/usr/bin/python3")
-    reader, writer = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        bench.place.chmod(0o777)
-        os.setgroups([])
-        os.setresuid(65534, 65534, 65534)
-        outcome = bench.run()
-        os.write(writer, json.dumps([outcome.reason, outcome.detail, bench.texts()]).encode())
-        os._exit(0)
-    os.close(writer)
-    with os.fdopen(reader, "rb") as file:
-        reason, detail, texts = json.loads(file.read())
-    os.waitpid(pid, 0)
-    assert reason == "runner-error" and "BELLRINGER_RUN_USER" in detail and texts == []
-
-
-@root
-def test_a_data_directory_that_the_run_user_may_not_enter_is_named(bench: Bench) -> None:
-    bench.options = replace(bench.options, run_user=RunUser.named("nobody"))
-    bench.script("echo on\n")
-    bench.place.chmod(0o700)
-    outcome = bench.run()
-    assert outcome.reason == "runner-error" and "data directory" in (outcome.detail or "")
-    assert bench.texts() == []
-
-
-def test_an_unknown_run_user_is_refused() -> None:
-    with pytest.raises(ValueError, match="no system user 'nobody-at-all'"):
-        RunUser.named("nobody-at-all")
-
-
-def test_a_run_is_in_no_group_of_the_worker(bench: Bench) -> None:
-    """An operator's Ctrl-C goes to the worker, which decides what becomes of its runs."""
-    bench.script("ps -o pgid=,sid= -p $$,$PPID\n")
-    bench.run()
-    groups = {int(word) for text in bench.texts() for word in text.split()}
-    assert len(groups) == 2 and not groups & {os.getpgrp(), os.getsid(0)}
