@@ -116,6 +116,7 @@ def _write_secret(file: Path, text: str) -> None:
 def _welcome(settings: Settings, address: str, token: str, is_new: bool, made_demo: bool) -> None:
     file = settings.data_dir / TOKEN_FILE
     shown = token if sys.stdout.isatty() and is_new else f"in the file {file}"
+    command = "bellringer" if shutil.which("bellringer") else os.path.relpath(sys.argv[0])
     lines = [
         "",
         f"Bellringer serves at {address} (its API is described at {address}/docs).",
@@ -125,12 +126,12 @@ def _welcome(settings: Settings, address: str, token: str, is_new: bool, made_de
     ]
     if made_demo:
         lines += [
-            "  bellringer run list                     the demo 'hello' runs at each full minute",
-            "  bellringer automation run hello --follow   or start it now and watch it",
+            f"  {command} run list                        (the demo 'hello' runs at each full minute)",
+            f"  {command} automation run hello --follow   (or start it now and watch it)",
         ]
     lines += [
-        "  bellringer automation list",
-        "  bellringer automation create nightly --repository owner/repo \\",
+        f"  {command} automation list",
+        f"  {command} automation create nightly --repository owner/repo \\",
         "      --workflow ci/nightly.sh --schedule '0 3 * * *'",
         f'  curl -H "Authorization: Bearer $(cat {file})" {address}/api/v1/automations',
         "",

@@ -9,8 +9,12 @@ from app.runners.values import LogLine, Stream
 
 LINE_BYTES = 16 * 1024
 RUN_BYTES = 4 * 1024 * 1024
+RUN_LINES = 100_000
 CUT_MARK = " … [cut: a line holds 16 KiB at most]"
-FULL_MARK = "The log ends here: a run may write 4 MiB. What follows is dropped, the run goes on."
+FULL_MARK = (
+    "The log ends here: a run may write 4 MiB in 100,000 lines. "
+    "What follows is dropped, the run goes on."
+)
 
 Log = Callable[[Sequence[LogLine]], None]
 
@@ -19,8 +23,9 @@ class Output:
     """Collects the two streams of one run and hands their lines to ``log``, a batch at a time.
 
     Lines end with ``\\n`` or ``\\r\\n``. NUL is removed, invalid UTF-8 replaced, secrets masked. A
-    line is cut at 16 KiB of UTF-8, mark included. After 4 MiB (a line counts its newline) one ``system``
-    line says so and the rest is dropped; the runner's own ``system`` lines still come through.
+    line is cut at 16 KiB of UTF-8, mark included. After 4 MiB (a line counts its newline) or 100,000
+    lines one ``system`` line says so and the rest is dropped; the runner's own ``system`` lines still
+    come through.
     """
 
     def __init__(self, log: Log, clock: Clock, redactor: Redactor) -> None:
@@ -28,6 +33,7 @@ class Output:
         self._clock = clock
         self._redactor = redactor
         self._left = RUN_BYTES
+        self._lines_left = RUN_LINES
         self._full = False
         self._partial: dict[Literal["stdout", "stderr"], _Partial] = {
             "stdout": _Partial(LINE_BYTES + redactor.longest),
@@ -55,11 +61,12 @@ class Output:
         for raw in raw_lines:
             text = self._text(raw)
             size = len(text.encode()) + 1
-            if size > self._left:
+            if size > self._left or not self._lines_left:
                 self._full = True
                 lines.append(LogLine("system", FULL_MARK, now))
                 break
             self._left -= size
+            self._lines_left -= 1
             lines.append(LogLine(stream, text, now))
         if lines:
             self._log(lines)

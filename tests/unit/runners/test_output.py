@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from app.clock import SystemClock
-from app.runners.output import CUT_MARK, FULL_MARK, LINE_BYTES, RUN_BYTES, Output
+from app.runners.output import CUT_MARK, FULL_MARK, LINE_BYTES, RUN_BYTES, RUN_LINES, Output
 from app.runners.redaction import Redactor
 from app.runners.values import LogLine
 
@@ -125,3 +125,10 @@ def test_masking_shortens_no_line_so_far_that_a_part_comes_in() -> None:
 def test_a_message_names_no_user_of_an_address() -> None:
     message = Redactor(["t0k3n"]).message("fatal: https://me:t0k3n@git.example.org/a: t0k3n")
     assert message == "fatal: https://***@git.example.org/a: ***"
+
+
+def test_a_log_ends_after_so_many_lines_however_short() -> None:
+    collected = Collected()
+    texts = collected.texts(b"\n" * (RUN_LINES + 10), b"more\n")
+    assert len(texts) == RUN_LINES + 1
+    assert texts[-1] == FULL_MARK
