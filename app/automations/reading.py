@@ -21,6 +21,7 @@ from app.errors import InvalidInput, StoredAutomationInvalid, Violation
 _parent = automations.c
 _child = automation_triggers.c
 TRIGGER_TYPES = ("api", "schedule")
+_PARENT_COLUMNS = len(automations.c)
 _ASCII_LOWER = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
 
 
@@ -168,29 +169,30 @@ def _conditions(where: AutomationFilter | None) -> Iterator[ColumnElement[bool]]
 
 def _assembled(rows: Iterable[Any]) -> Iterator[Automation]:
     for _, group in groupby(rows, key=itemgetter(0)):
-        yield _automation([_Row(*row) for row in group])
+        yield _automation(list(group))
 
 
-def _automation(rows: list[_Row]) -> Automation:
-    first = rows[0]
+def _automation(rows: list[Any]) -> Automation:
+    automation_id, revision, name, description, api_enabled, *target = rows[0][:_PARENT_COLUMNS]
     try:
         return Automation(
-            first.id,
-            first.revision,
+            automation_id,
+            revision,
             Draft(
-                first.name,
-                first.description,
-                Target(first.target_repository, first.target_ref, first.target_workflow),
-                first.api_enabled,
+                name,
+                description,
+                Target(*target),
+                api_enabled,
                 tuple(
-                    ScheduleTrigger(row.trigger_id, row.enabled, row.expression)
+                    ScheduleTrigger(*row[_PARENT_COLUMNS:])
                     for row in rows
-                    if row.trigger_id is not None
+                    if row[_PARENT_COLUMNS] is not None
                 ),
             ),
         )
     except (InvalidInput, TypeError) as error:
-        raise StoredAutomationInvalid(str(first.id), _violations(rows)) from error
+        found = _violations([_Row(*tuple(row)) for row in rows])
+        raise StoredAutomationInvalid(str(automation_id), found) from error
 
 
 def _violations(rows: list[_Row]) -> list[Violation]:

@@ -8,9 +8,9 @@ it.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
-from sqlalchemy import ColumnElement, Connection, Select, delete, insert, select, update
+from sqlalchemy import ColumnElement, Connection, and_, delete, insert, select, update
 from sqlalchemy.exc import DBAPIError
 
 from app.automations import history, reading, rows
@@ -182,13 +182,13 @@ def _refusals_told(work: Callable[[Connection], T]) -> Callable[[Connection], T]
 
 
 def _record(connection: Connection, row: Mapping[str, object]) -> None:
-    connection.execute(insert(automation_history).values(**row))
+    connection.execute(insert(automation_history).inline(), row)
 
 
 def _insert(connection: Connection, automation: Automation, now: datetime) -> None:
     """Insert parent, children and arms inside the caller's transaction. Raises AlreadyExists."""
     try:
-        connection.execute(insert(automations).values(**rows.parent(automation)))
+        connection.execute(insert(automations), rows.parent(automation))
     except DBAPIError as error:
         if classify(error) is Failure.UNIQUE:
             raise AlreadyExists("automation", automation.id) from error
@@ -217,29 +217,27 @@ def _current_revision(connection: Connection, automation_id: str) -> str | None:
 
 def _replace_triggers(connection: Connection, automation: Automation, now: datetime) -> None:
     """Put the new children in place of the old; what was enabled and unchanged stays armed as it was."""
-    of_this = automation_triggers.c.automation_id == automation.id
-    armed = automation_trigger_arms
-    enabled = automation_triggers.c.enabled == True  # noqa: E712
-    enabled_before = _pairs(
-        connection,
-        select(automation_triggers.c.id, automation_triggers.c.expression).where(of_this, enabled),
-    )
-    arms_before = _pairs(
-        connection,
-        select(armed.c.trigger_id, armed.c.armed_at).where(armed.c.automation_id == automation.id),
-    )
+    old, armed = automation_triggers.c, automation_trigger_arms.c
+    of_this = old.automation_id == automation.id
+    of_trigger = and_(armed.automation_id == old.automation_id, armed.trigger_id == old.id)
+    enabled_before = {
+        trigger_id: (expression, armed_at)
+        for trigger_id, expression, armed_at in connection.execute(
+            select(old.id, old.expression, armed.armed_at)
+            .select_from(automation_triggers.outerjoin(automation_trigger_arms, of_trigger))
+            .where(of_this, old.enabled == True)  # noqa: E712
+        )
+    }
     connection.execute(delete(automation_triggers).where(of_this))
-    connection.execute(delete(armed).where(armed.c.automation_id == automation.id))
+    connection.execute(delete(automation_trigger_arms).where(armed.automation_id == automation.id))
     kept = {
-        trigger.id: arms_before.get(trigger.id)
+        trigger.id: enabled_before[trigger.id][1]
         for trigger in automation.draft.schedules
-        if trigger.enabled and enabled_before.get(trigger.id) == trigger.expression
+        if trigger.enabled
+        and trigger.id in enabled_before
+        and enabled_before[trigger.id][0] == trigger.expression
     }
     _insert_triggers(connection, automation, now, kept)
-
-
-def _pairs(connection: Connection, query: Select[Any]) -> dict[Any, Any]:
-    return dict(connection.execute(query).all())
 
 
 def _insert_triggers(

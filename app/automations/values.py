@@ -5,7 +5,6 @@ the import, the store and the worker all judge by these, so that they agree.
 """
 
 import re
-import unicodedata
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 
@@ -25,6 +24,9 @@ _REVISION = re.compile(r"[0-9a-f]{64}")
 _OWNER = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,37}[A-Za-z0-9])?")
 _REPOSITORY_NAME = re.compile(r"[A-Za-z0-9._-]{1,100}")
 _PATH = re.compile(r"[A-Za-z0-9/._-]{1,255}")
+# Unicode's control characters (category Cc) and surrogates (Cs).
+_NOT_IN_NAMES = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+_NOT_IN_DESCRIPTIONS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 # --- rules -----------------------------------------------------------------------------------------
@@ -57,13 +59,11 @@ def revision_fault(value: str) -> str | None:
 
 def name_fault(value: str) -> str | None:
     """Return what is wrong with a name."""
-    if value.isascii() and value.isprintable() and 0 < len(value) <= NAME_LIMIT:
-        return None if value.strip() else "A name is not blank."
     if not value.strip():
         return "A name is not blank."
     if len(value) > NAME_LIMIT:
         return f"A name has at most {NAME_LIMIT:,} characters; this one has {len(value):,}."
-    return _text_fault(value, "A name", allowed="")
+    return _text_fault(value, "A name", _NOT_IN_NAMES)
 
 
 def description_fault(value: str) -> str | None:
@@ -73,7 +73,7 @@ def description_fault(value: str) -> str | None:
             f"A description has at most {DESCRIPTION_LIMIT:,} characters; "
             f"this one has {len(value):,}."
         )
-    return _text_fault(value, "A description", allowed="\t\n")
+    return _text_fault(value, "A description", _NOT_IN_DESCRIPTIONS)
 
 
 def repository_fault(value: str) -> str | None:
@@ -131,14 +131,13 @@ def expression_fault(value: str) -> str | None:
     return None
 
 
-def _text_fault(value: str, noun: str, *, allowed: str) -> str | None:
-    for character in value:
-        category = unicodedata.category(character)
-        if category == "Cc" and character not in allowed:
-            return f"{noun} holds no control characters; this one holds U+{ord(character):04X}."
-        if category == "Cs":
-            return f"{noun} holds no lone surrogates; this one holds U+{ord(character):04X}."
-    return None
+def _text_fault(value: str, noun: str, forbidden: re.Pattern[str]) -> str | None:
+    found = forbidden.search(value)
+    if found is None:
+        return None
+    number = ord(found.group())
+    kind = "lone surrogates" if number >= 0xD800 else "control characters"
+    return f"{noun} holds no {kind}; this one holds U+{number:04X}."
 
 
 Rule = Callable[[str], str | None]
@@ -196,7 +195,7 @@ class ScheduleTrigger:
                     *judge("/expression", self.expression, expression_fault),
                 ]
             )
-        canonical = cron.canonical(self.expression)
+        canonical = cron.parse(self.expression).source
         if canonical != self.expression:
             object.__setattr__(self, "expression", canonical)
 

@@ -51,7 +51,6 @@ def build_engine(url: str, limits: DatabaseLimits, *, autocommit: bool) -> Engin
         )
         event.listen(engine, "connect", _sqlite_connected(limits, reading=autocommit))
         return engine
-    options["pool_pre_ping"] = not autocommit
     options["isolation_level"] = "AUTOCOMMIT" if autocommit else "READ COMMITTED"
     if backend == "postgresql":
         engine = create_engine(url, **options, connect_args=_postgres_arguments(limits))

@@ -83,15 +83,23 @@ class Database:
         """
         deadline = time.monotonic() + self.limits.write
         pause = 0.001
+        revived = False
         while True:
+            committing = False
             try:
                 with self.writer.connect() as connection:
                     if self.dialect == "sqlite":
                         connection.exec_driver_sql("BEGIN IMMEDIATE")
                     result = work(connection)
+                    committing = True
                     connection.commit()
                     return result
             except SQLAlchemyError as error:
+                dead = getattr(error, "connection_invalidated", False)
+                if dead and not committing and not revived:
+                    # The server cut a pooled connection, and with it what was not committed.
+                    revived = True
+                    continue
                 if classify(error) is not Failure.RACE or time.monotonic() >= deadline:
                     raise _translated(error) from error
             self.retries += 1

@@ -15,6 +15,7 @@ GOOD = {
     "database_pool": ["1", "100"],
     "database_timeout": ["1", "0.5e1", "600"],
     "data_dir": ["/srv/bellringer", "ä"],
+    "local_repositories": ["/srv/git"],
     "bind": ["127.0.0.1:0", "[::1]:65535", "host-1.example:80"],
     "web_workers": ["1", "64"],
     "admin_token": ["x" * 16],
@@ -45,6 +46,7 @@ BAD = {
     "database_pool": ["0", "101", "-1", "1.5", "many", "١"],
     "database_timeout": ["0", "601", "nan", "inf", "-inf", "soon"],
     "data_dir": ["a\0b"],
+    "local_repositories": ["a\0b"],
     "bind": ["8080", "host:", ":80", "host:65536", "host:80\n", "a b:80", "::1:80"],
     "web_workers": ["0", "65"],
     "admin_token": ["short", "x" * 15, "with a space in it", "ä" * 16, "x" * 16 + "\n"],
@@ -102,7 +104,7 @@ def test_a_bad_value_is_refused_by_its_name_and_not_repeated(
 
 def test_nothing_given_is_all_defaults(tmp_path: Path) -> None:
     settings = load({}, tmp_path)
-    for name in set(table()) - {"database_url"}:
+    for name in set(table()) - {"database_url", "local_repositories"}:
         assert getattr(settings, name) == default_of(name)
     assert settings.database_url == "sqlite:///var/bellringer.db"
     assert settings.run_env == ()
@@ -113,6 +115,7 @@ def test_nothing_given_is_all_defaults(tmp_path: Path) -> None:
 def test_the_database_stands_in_the_data_dir(tmp_path: Path) -> None:
     settings = load({"BELLRINGER_DATA_DIR": "/srv/b"}, tmp_path)
     assert settings.database_url == "sqlite:////srv/b/bellringer.db"
+    assert settings.local_repositories == Path("/srv/b/local-repositories")
 
 
 def test_an_empty_variable_is_one_that_is_not_set(tmp_path: Path) -> None:
