@@ -16,7 +16,7 @@ from app.api import (
     schedules,
     tokens,
 )
-from app.api.bodies import BODY_LIMIT
+from app.api.bodies import READ_LIMIT
 from app.api.services import Services, install
 
 PREFIX = "/api/v1"
@@ -27,7 +27,7 @@ _BESIDE = (health, docs)
 
 def mount(app: Flask, services: Services) -> None:
     """Put the API on ``app``, with ``services`` to do its work."""
-    app.config["MAX_CONTENT_LENGTH"] = BODY_LIMIT
+    app.config["MAX_CONTENT_LENGTH"] = READ_LIMIT
     app.url_map.merge_slashes = False
     with app.app_context():
         install(services)

@@ -5,6 +5,7 @@ import math
 from typing import Any, NoReturn
 
 from flask import request
+from werkzeug.exceptions import RequestEntityTooLarge
 
 from app.api.problems import Refusal
 
@@ -12,6 +13,8 @@ JSON = "application/json"
 MERGE_PATCH = "application/merge-patch+json"
 BODY_LIMIT = 1024 * 1024
 """Bytes that the body of a request may have."""
+READ_LIMIT = BODY_LIMIT + 1
+"""Bytes to read of a body: one that comes in chunks is cut there without a word, so that is one more."""
 DEPTH_LIMIT = 100
 """How deep arrays and objects may be nested, so that nothing that walks them runs out of stack."""
 
@@ -32,11 +35,18 @@ def read_optional_json(media_type: str = JSON) -> Any:
 
     ``Any`` since JSON may be any value. Refuses like :func:`read_json`.
     """
-    raw = request.get_data(cache=False)
+    raw = _raw()
     if not raw and request.mimetype in ("", media_type):
         return NO_BODY
     _require_media_type(media_type)
     return parse(raw)
+
+
+def _raw() -> bytes:
+    raw = request.get_data(cache=False)
+    if len(raw) > BODY_LIMIT:
+        raise RequestEntityTooLarge
+    return raw
 
 
 def parse(raw: bytes) -> Any:

@@ -1,8 +1,9 @@
 """What explains the API: its OpenAPI document, a page that shows it, and a page for each problem."""
 
 import html
+from pathlib import Path
 
-from flask import Response, current_app, request, send_from_directory
+from flask import Response, current_app, request
 from flask_smorest import Blueprint
 
 from app.api.access import PUBLIC
@@ -48,9 +49,7 @@ def docs_page() -> Response:
     """Read the API's documentation in a browser."""
     static = current_app.static_folder
     assert static is not None
-    response = send_from_directory(static, "docs.html")
-    response.headers["Content-Security-Policy"] = PAGE_POLICY
-    return response
+    return _shown(Path(static, "docs.html").read_text(encoding="utf-8"))
 
 
 @call(
@@ -115,6 +114,10 @@ def _page(title: str, body: str) -> Response:
         '<meta name="viewport" content="width=device-width">'
         f'<link rel="stylesheet" href="/static/docs.css"><main>{body}</main></html>\n'
     )
+    return _shown(page)
+
+
+def _shown(page: str) -> Response:
     response = Response(page, content_type="text/html; charset=utf-8")
     response.headers["Content-Security-Policy"] = PAGE_POLICY
     return response
