@@ -187,6 +187,7 @@ class Reconciler:
         try:
             if not self._nodes.beat(self._node, problem):
                 self._nodes.register(self._node, "scheduler")
+                self._nodes.beat(self._node, problem)
         except DatabaseUnavailable:
             return
         self._said, self._beaten = problem, now
