@@ -102,6 +102,8 @@ class Bench:
             fill(db, triggers, expressions)
             self._claims(db, "500-expressions", triggers, expressions)
             self._reconcile(db)
+        with database(self.dialect, None) as db:
+            fill(db, triggers, expressions, yearly)
             self._idle(db, triggers)
         with database(self.dialect, StandingClock()) as db:
             fill(db, self.scaled(10_000), 1)
@@ -213,7 +215,7 @@ class Idle:
 
 
 def idle(db: Database, seconds: float) -> Idle:
-    """Measure a scheduler that has nothing to fire but what each minute brings."""
+    """Measure a scheduler that has nothing to fire."""
     service = SchedulerService(db, NodeRegistry(db), SystemClock())
     service.start()
     time.sleep(3)
@@ -247,6 +249,11 @@ def claim_all(db: Database, expressions: int) -> Claimed:
 def expression(number: int) -> str:
     """Return one of 1,440 expressions that are due at every minute."""
     return f"*,{number % 60} *,{number // 60} * * *"
+
+
+def yearly(number: int) -> str:
+    """Return one of many expressions that are due on the first of January only."""
+    return f"{number % 60} {number // 60} 1 1 *"
 
 
 def dues(expressions: int) -> list[Due]:
@@ -345,7 +352,9 @@ def database(dialect: str, clock: SystemClock | None) -> Iterator[Database]:
             admin.dispose()
 
 
-def fill(db: Database, triggers: int, expressions: int) -> None:
+def fill(
+    db: Database, triggers: int, expressions: int, write: Callable[[int], str] = expression
+) -> None:
     """Store that many automations of one trigger each, evenly over the expressions."""
 
     def insert(connection: Connection, table: str, rows: Sequence[str]) -> None:
@@ -366,10 +375,7 @@ def fill(db: Database, triggers: int, expressions: int) -> None:
         insert(
             connection,
             "automation_triggers (automation_id, id, enabled, expression)",
-            [
-                f"('a{n:06d}', 'nightly', 1, '{expression(n % expressions)}')"
-                for n in range(triggers)
-            ],
+            [f"('a{n:06d}', 'nightly', 1, '{write(n % expressions)}')" for n in range(triggers)],
         )
         insert(
             connection,
@@ -424,6 +430,7 @@ def main() -> None:
     """Print all figures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--scale", type=float, default=1.0, help="a part of the sizes, as 0.01")
+    parser.add_argument("--only", help="the one part to run: claims, jobs, lateness, whole, idle")
     parser.add_argument("--database", nargs="*", default=["sqlite", "postgresql", "mariadb"])
     arguments = parser.parse_args()
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import Connection, text
 
 from app.cron import Expression
 from app.errors import DatabaseUnavailable
@@ -193,22 +193,16 @@ def test_reading_the_expressions_does_not_read_every_trigger(world: World) -> No
     dialect = world.database.dialect
     table = "automation_triggers"
     world.execute(f"ANALYZE TABLE {table}" if dialect == "mariadb" else "ANALYZE")
-    if dialect == "postgresql":
-        # So small a table is read whole unless that is made dear.
-        explain = "SET enable_seqscan = off; EXPLAIN "
-    else:
-        explain = "EXPLAIN QUERY PLAN " if dialect == "sqlite" else "EXPLAIN "
+    explain = "EXPLAIN QUERY PLAN " if dialect == "sqlite" else "EXPLAIN "
     query = str(EnabledExpressions(world.database)._query)
-    plan = world.database.write(
-        lambda c: (
-            "\n".join(str(tuple(row)) for row in c.exec_driver_sql(explain + query))
-            if dialect != "postgresql"
-            else (
-                c.exec_driver_sql("SET LOCAL enable_seqscan = off"),
-                "\n".join(str(r[0]) for r in c.execute(text("EXPLAIN " + query))),
-            )[1]
-        )
-    )
+
+    def planned(connection: Connection) -> str:
+        if dialect == "postgresql":
+            # So small a table is read whole unless that is made dear.
+            connection.execute(text("SET LOCAL enable_seqscan = off"))
+        return "\n".join(str(tuple(row)) for row in connection.execute(text(explain + query)))
+
+    plan = world.database.write(planned)
     wanted = {
         "sqlite": "COVERING INDEX ix_automation_triggers_enabled_expression",
         "postgresql": "Index Only Scan using ix_automation_triggers_enabled_expression",
