@@ -80,6 +80,10 @@ class Claiming:
                     del waiting[:-WAITING_LIMIT]
             self._changed.notify()
 
+    def fault(self) -> str | None:
+        """Return that the thread has ended, which nothing should make it do, or None."""
+        return None if self._thread.is_alive() else "the claiming thread has ended"
+
     # --- the thread ---------------------------------------------------------------------------------
 
     def _run(self) -> None:

@@ -24,6 +24,8 @@ log = structlog.get_logger()
 _INSTANT = timedelta(microseconds=1)
 _STEP = timedelta(seconds=1)
 _SHOWN_INVALID = 5
+_HANGS_AFTER = 180.0
+"""Seconds. Every statement has a limit, and a round has but few."""
 
 
 class Jobs(Protocol):
@@ -76,6 +78,7 @@ class Reconciler:
         self._read_at: datetime | None = None
         self._wall = clock.now()
         self._beaten = float("-inf")
+        self._went_round = clock.monotonic()
         self._said: str | None = None
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="reconciler", daemon=True)
@@ -93,10 +96,21 @@ class Reconciler:
         except DatabaseUnavailable as error:
             log.warning("node-not-removed", reason=error.reason)
 
+    def fault(self) -> str | None:
+        """Return that the thread has ended or hangs, or None."""
+        if not self._thread.is_alive():
+            return "the reconciling thread has ended"
+        silent = self._clock.monotonic() - self._went_round
+        return f"nothing was reconciled for {silent:.0f} s" if silent > _HANGS_AFTER else None
+
+    def hindrance(self) -> str | None:
+        """Return why nothing fires just now, or None."""
+        away = f"The enabled expressions cannot be read: {self.away}" if self.away else None
+        return " ".join(filter(None, (away, self._hindrance()))) or None
+
     def problem(self) -> str | None:
         """Return all that hinders this node or that it can't fire, in a sentence each."""
-        away = f"The enabled expressions cannot be read: {self.away}" if self.away else None
-        return " ".join(filter(None, (away, self._hindrance(), self._invalid_ones()))) or None
+        return " ".join(filter(None, (self.hindrance(), self._invalid_ones()))) or None
 
     # --- the thread ---------------------------------------------------------------------------------
 
@@ -107,6 +121,7 @@ class Reconciler:
                     step()
                 except Exception:
                     log.exception("reconciling-failed")
+            self._went_round = self._clock.monotonic()
             if self._stopping.wait(self._interval):
                 return
 
@@ -187,6 +202,7 @@ class Reconciler:
         try:
             if not self._nodes.beat(self._node, problem):
                 self._nodes.register(self._node, "scheduler")
+                self._nodes.beat(self._node, problem)
         except DatabaseUnavailable:
             return
         self._said, self._beaten = problem, now

@@ -89,9 +89,20 @@ class SchedulerService:
         self._reconciler.stop(_STOPS_WITHIN)
         log.info("scheduler-stopped", node=self.node)
 
+    def fault(self) -> str | None:
+        """Return why this process does not work and wants to be started anew, or None.
+
+        A database that is away and a stored expression that is not valid are no such fault.
+        """
+        return self._claiming.fault() or self._reconciler.fault()
+
     def problem(self) -> str | None:
         """Return what hinders this node or what it can't fire, for people; None if all is well."""
         return self._reconciler.problem()
+
+    def hindrance(self) -> str | None:
+        """Return why nothing fires just now, or None."""
+        return self._reconciler.hindrance()
 
 
 class _Jobs:
@@ -165,8 +176,8 @@ def serve(settings: Settings) -> int:
             monitoring = Monitoring(
                 settings.metrics_bind,
                 service.metrics.registry,
-                service.problem,
-                lambda: database_fault(database),
+                service.fault,
+                lambda: database_fault(database) or service.hindrance(),
             )
             monitoring.start()
             stack.callback(monitoring.close)
