@@ -34,8 +34,9 @@ class DrivenRunner:
     def run(self, task, *, log, stop, on_commit) -> Outcome:
         self.begun.append((task.run_id, task.attempt))
         on_commit("a" * 40)
-        with stop.waking(self.may_end):
-            self.may_end.wait(60)
+        woken = threading.Event()
+        with stop.waking(woken):
+            until(lambda: self.may_end.is_set() or woken.is_set(), limit=60)
         match stop.reason:
             case None:
                 return self.outcome

@@ -10,12 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from app.db import Database
+from app.db import Database, DatabaseLimits
+from app.errors import DatabaseUnavailable
 from app.runs.ledger import RunLedger
 from app.runs.logs import RunLogs
 from tests.support.runs import changed, lease_of, queued, stored_automation
 from tests.support.waiting import processes_with, until
-from tests.support.workers import Fleet, fleet, node_rows, run_in, states_of
+from tests.support.workers import Fleet, WorkerProcess, fleet, node_rows, run_in, states_of
 
 TWO = pytest.mark.parametrize("database_url", ["sqlite", "postgresql"], indirect=True)
 SQLITE = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
@@ -29,6 +30,26 @@ def workers(tmp_path: Path) -> Iterator[Fleet]:
 
 def mark(tmp_path: Path) -> Path:
     return tmp_path / "mark"
+
+
+def stop_between_writes(worker: WorkerProcess, database_url: str) -> None:
+    """Stop the worker, but not inside a transaction: on SQLite it would hold everybody's lock.
+
+    A try that failed ends well before a lease does.
+    """
+    impatient = Database(database_url, limits=DatabaseLimits(write=0.2, lock=0.2))
+
+    def stopped() -> bool:
+        worker.signal(signal.SIGSTOP)
+        try:
+            impatient.write(lambda c: c.exec_driver_sql("DELETE FROM nodes WHERE id = 'nobody'"))
+        except DatabaseUnavailable:
+            worker.signal(signal.SIGCONT)
+            return False
+        return True
+
+    until(stopped)
+    impatient.close()
 
 
 def waiting_for(path: Path) -> str:
@@ -114,9 +135,9 @@ def test_a_worker_that_stood_still_writes_nothing_over_the_verdict(
 ) -> None:
     workers.workflow(waiting_for(mark(tmp_path)))
     [run_id] = queued(database)
-    stopped = workers.start(database_url, lease=2)
+    stopped = workers.start(database_url, lease=3)
     until(lambda: RunLogs(database).read(run_id))
-    stopped.signal(signal.SIGSTOP)
+    stop_between_writes(stopped, database_url)
     workers.start(database_url, lease=2)
     lost = run_in(database, run_id, "failed")
     assert lost.reason.code == "worker-lost"
