@@ -33,11 +33,6 @@ enabled = true
 expression = "{expression}"
 """
 
-COLUMNS = {
-    "automations": 8,
-    "automation_triggers": 4,
-}
-
 
 def write_files(directory: Path, number: int) -> None:
     """Write the examples out as files."""

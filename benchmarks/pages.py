@@ -10,20 +10,10 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from app.api import documents
 from app.automations.store import AutomationStore
-from app.automations.values import Automation
 from app.db import Database
 from benchmarks.databases import alternately, answering, benchmark_database, driver, fill, report
-
-try:
-    from app.api.documents import automation as document_of
-except ImportError:  # before the API is merged
-    from app.automations.revision import canonical_document
-
-    def document_of(value: Automation) -> dict[str, Any]:
-        """Return an automation as the API shows it."""
-        return {"id": value.id, "revision": value.revision, **canonical_document(value.draft)}
-
 
 TARGETS = {"sqlite": "<= 3.5", "postgresql": "<= 2.5"}
 
@@ -75,7 +65,9 @@ def measure(backend: str, number: int, page: int, rounds: int) -> None:
 
             def ours(after: str = after) -> str:
                 found = store.list(after or None, page)
-                return json.dumps({"data": [document_of(a) for a in found]}, separators=(",", ":"))
+                return json.dumps(
+                    {"data": [documents.automation(a) for a in found]}, separators=(",", ":")
+                )
 
             def baseline(after: str = after) -> str:
                 return bare(connection, after, page, mark)

@@ -56,5 +56,3 @@ lazy = schemathesis.pytest.from_fixture("schema")
 )
 def test_every_answer_is_one_that_the_document_allows(case: Any) -> None:
     case.call_and_validate()
-
-
