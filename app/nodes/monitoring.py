@@ -41,15 +41,21 @@ def database_fault(database: Database) -> str | None:
 class Monitoring:
     """A small HTTP server on threads of its own.
 
-    ``health`` judges the process, ``readiness`` whether it can work.
+    ``health`` judges the process, ``readiness`` whether it can work; ``note`` is what people should
+    know though the process is well, and stands in the answer about health.
     """
 
     def __init__(
-        self, bind: str, registry: CollectorRegistry, health: Check, readiness: Check
+        self,
+        bind: str,
+        registry: CollectorRegistry,
+        health: Check,
+        readiness: Check,
+        note: Check = lambda: None,
     ) -> None:
         """Listen on ``bind`` (``host:port``). Raises SettingsInvalid if that can't be."""
         answers = {
-            "/healthz": lambda: _verdict(health()),
+            "/healthz": lambda: _verdict(health(), note()),
             "/readyz": lambda: _verdict(readiness()),
             "/metrics": lambda: (200, CONTENT_TYPE_LATEST, generate_latest(registry)),
         }
@@ -80,8 +86,8 @@ class Monitoring:
 _Answer = tuple[int, str, bytes]
 
 
-def _verdict(fault: str | None) -> _Answer:
-    text = "ok" if fault is None else fault
+def _verdict(fault: str | None, note: str | None = None) -> _Answer:
+    text = "\n".join(filter(None, ("ok" if fault is None else fault, note)))
     return (200 if fault is None else 503), "text/plain; charset=utf-8", f"{text}\n".encode()
 
 

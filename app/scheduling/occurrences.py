@@ -4,7 +4,7 @@ A claim is one write transaction for all that is due together. It reads the defi
 committed, so that nobody's memory decides what fires.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import asdict, replace
 from datetime import UTC, datetime, timedelta
 
@@ -56,23 +56,23 @@ class OccurrenceLedger:
 
         Returns how many. It is cheap where there are none. Raises DatabaseUnavailable.
         """
-        wanted = {
-            "rows": parameter({"expression": d.expression, "due_at": d.due_at} for d in due),
+        span = {
+            "first": min(d.due_at for d in due),
+            "last": max(d.due_at for d in due),
             "armed_after": min(d.due_at for d in due) - _LATE_WRITERS,
         }
-        late = self._database.read(lambda c: c.execute(self._sql.late, wanted).all())
-        found = [Due(row.expression, row.due_at) for row in late]
+        late = self._database.read(lambda c: c.execute(self._sql.late, span).all())
+        found = {(row.expression, row.due_at) for row in late}
         if not found:
             return 0
 
         def work(connection: Connection) -> int:
-            now = self._database.now(connection)
-            return sum(
-                fired.runs
-                for fired in self._start(
-                    connection, found, now, {"armed_after": wanted["armed_after"]}
-                )
-            )
+            values = {"now": self._database.now(connection), "max_attempts": self._max_attempts}
+            last_id = connection.scalar(self._sql.last_run)
+            connection.execute(self._sql.insert_late_runs, {**span, **values})
+            counts = self._counts(connection, last_id, found)
+            self._write_counts(connection, counts)
+            return sum(counts.values())
 
         return self._database.write(work)
 
@@ -165,43 +165,40 @@ class OccurrenceLedger:
         )
         return {(row.expression, row.due_at) for row in inserted}
 
-    def _start(
-        self,
-        connection: Connection,
-        due: Sequence[Due],
-        now: datetime,
-        late: Mapping[str, object] | None = None,
-    ) -> list[Fired]:
+    def _start(self, connection: Connection, due: Sequence[Due], now: datetime) -> list[Fired]:
         """Insert the runs of ``due`` and write down how many."""
+        keys = [(d.expression, d.due_at) for d in due]
         last_id = connection.scalar(self._sql.last_run)
-        rows = _due_rows(due)
-        statement = self._sql.insert_runs if late is None else self._sql.insert_late_runs
         inserted = connection.execute(
-            statement,
-            {"rows": rows, "now": now, "max_attempts": self._max_attempts, **(late or {})},
+            self._sql.insert_runs,
+            {"rows": _due_rows(due), "now": now, "max_attempts": self._max_attempts},
             execution_options={"preserve_rowcount": True},
         ).rowcount
-        if len(due) == 1 and self._database.dialect != "mariadb":
-            counts = {(due[0].expression, due[0].due_at): inserted}
+        if len(keys) == 1 and self._database.dialect != "mariadb":
+            # MariaDB counts rows that it found as well.
+            counts = {keys[0]: inserted}
         else:
-            ours = {(d.expression, d.due_at) for d in due}
-            counted = connection.execute(self._sql.count_runs, {"last_id": last_id})
-            counts = {
-                (row.expression, row.due_at): row.runs
-                for row in counted
-                if (row.expression, row.due_at) in ours
-            }
+            counts = self._counts(connection, last_id, set(keys))
+        self._write_counts(connection, counts)
+        return [Fired(*key, counts.get(key, 0)) for key in keys]
+
+    def _counts(
+        self, connection: Connection, last_id: int, wanted: Set[tuple[str, datetime]]
+    ) -> dict[tuple[str, datetime], int]:
+        """Return how many of the runs after ``last_id`` belong to each of the ``wanted``."""
+        rows = connection.execute(self._sql.count_runs, {"last_id": last_id})
+        counts = {(row.expression, row.due_at): row.runs for row in rows}
+        return {key: runs for key, runs in counts.items() if key in wanted}
+
+    def _write_counts(
+        self, connection: Connection, counts: Mapping[tuple[str, datetime], int]
+    ) -> None:
         if counts:
-            connection.execute(
-                self._sql.add_counts,
-                {
-                    "rows": parameter(
-                        {"expression": e, "due_at": at, "runs": runs}
-                        for (e, at), runs in counts.items()
-                    )
-                },
+            rows = (
+                {"expression": expression, "due_at": due_at, "runs": runs}
+                for (expression, due_at), runs in counts.items()
             )
-        return [Fired(d.expression, d.due_at, counts.get((d.expression, d.due_at), 0)) for d in due]
+            connection.execute(self._sql.add_counts, {"rows": parameter(rows)})
 
     def _write_missed(
         self,
@@ -270,5 +267,5 @@ class _Overtaken(Exception):
     """Another node recorded something in the gap meanwhile, so the plan no longer holds."""
 
 
-def _due_rows(due: object) -> str:
-    return parameter({"expression": d.expression, "due_at": d.due_at} for d in due)  # type: ignore[attr-defined]
+def _due_rows(due: Iterable[Due]) -> str:
+    return parameter({"expression": d.expression, "due_at": d.due_at} for d in due)

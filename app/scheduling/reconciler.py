@@ -23,6 +23,7 @@ log = structlog.get_logger()
 
 _INSTANT = timedelta(microseconds=1)
 _STEP = timedelta(seconds=1)
+_SLOW = timedelta(seconds=2)
 _SHOWN_INVALID = 5
 _HANGS_AFTER = 180.0
 """Seconds. Every statement has a limit, and a round has but few."""
@@ -74,9 +75,11 @@ class Reconciler:
         self._interval = interval
         self._heartbeat = heartbeat
         self._known: dict[str, Expression] = {}
+        self._since: dict[str, datetime] = {}
         self._invalid: dict[str, str] = {}
         self._read_at: datetime | None = None
         self._wall = clock.now()
+        self._slow = False
         self._beaten = float("-inf")
         self._went_round = clock.monotonic()
         self._said: str | None = None
@@ -145,6 +148,8 @@ class Reconciler:
             self._add(expression, armed.get(expression), read_at)
         if self._read_at is None:
             self._look_back(read_at)
+        else:
+            self._make_up_for_a_slow_clock(self._read_at, read_at)
         self._read_at = read_at
         self._metrics.expressions.set(len(self._known))
         self._metrics.invalid.set(len(self._invalid))
@@ -166,12 +171,12 @@ class Reconciler:
         if armed is not None:
             since = min(since, armed - _INSTANT)
         self._jobs.add(expression, parsed, since)
-        self._known[expression] = parsed
+        self._known[expression], self._since[expression] = parsed, since
 
     def _remove(self, expressions: Iterable[str]) -> None:
         for expression in list(expressions):
             self._jobs.remove(expression)
-            del self._known[expression]
+            del self._known[expression], self._since[expression]
 
     def _look_back(self, now: datetime) -> None:
         """As the node starts, have what was due last claimed, and with it found what was missed."""
@@ -179,6 +184,22 @@ class Reconciler:
             Due(expression, last)
             for expression, parsed in self._known.items()
             if (last := parsed.previous(now + _INSTANT)) is not None
+        ]
+        if due:
+            self._hand_on(due)
+
+    def _make_up_for_a_slow_clock(self, before: datetime, now: datetime) -> None:
+        """Hand on what is due by the database's clock, if ours would come to it too late."""
+        behind = now - self._clock.now()
+        slow, self._slow = self._slow, behind > _SLOW
+        if not self._slow:
+            return
+        if not slow:
+            log.warning("clock-behind", seconds=behind.total_seconds())
+        due = [
+            Due(expression, last, self._since[expression])
+            for expression, parsed in self._known.items()
+            if (last := parsed.previous(now + _INSTANT)) is not None and last > before
         ]
         if due:
             self._hand_on(due)

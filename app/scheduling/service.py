@@ -178,6 +178,7 @@ def serve(settings: Settings) -> int:
                 service.metrics.registry,
                 service.fault,
                 lambda: database_fault(database) or service.hindrance(),
+                service.problem,
             )
             monitoring.start()
             stack.callback(monitoring.close)

@@ -4,6 +4,7 @@ Sets of rows are handed over as one JSON parameter, whatever their number, and j
 """
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -36,15 +37,11 @@ _TYPES: Mapping[str, Mapping[Kind, str]] = {
     },
 }
 
+_INSTANTS = {"now", "horizon", "armed_after", "first", "last"}
+
 _ENABLED = "JOIN automation_triggers t ON t.enabled = 1 AND t.expression = due.expression"
 _ARM = """LEFT JOIN automation_trigger_arms r
     ON r.automation_id = t.automation_id AND r.trigger_id = t.id"""
-_RECENT_ARM = """JOIN automation_trigger_arms r
-    ON r.armed_at > :armed_after AND r.armed_at <= due.due_at
-JOIN automation_triggers t
-    ON t.automation_id = r.automation_id AND t.id = r.trigger_id
-    AND t.enabled = 1 AND t.expression = due.expression"""
-
 _RUN_COLUMNS = """automation_id, automation_name, automation_revision, trigger_type, trigger_id,
     target_repository, target_ref, target_workflow, due_at, queued_at, attempt, max_attempts,
     events, state, finished_at, reason_code, reason_detail"""
@@ -69,9 +66,10 @@ class Statements:
     insert_missed: TextClause
     """SHARE: a run in state missed of each trigger."""
     late: TextClause
-    """DUE → expression, due_at where a trigger armed after :armed_after has no run yet."""
+    """→ expression, due_at of what fired from :first to :last, where a trigger that was armed in time,
+    but after :armed_after, has no run."""
     insert_late_runs: TextClause
-    """DUE: the runs that ``late`` misses."""
+    """The runs that ``late`` misses."""
     count_runs: TextClause
     """Of the runs after :last_id → expression, due_at, runs."""
     add_counts: TextClause
@@ -91,14 +89,7 @@ def statements(dialect: str) -> Statements:
         if maria
         else "ON CONFLICT (automation_id, trigger_id, due_at) DO NOTHING"
     )
-    late = f"""(SELECT due.expression, due.due_at, t.automation_id, t.id AS trigger_id
-        FROM {due}
-        JOIN schedule_occurrences o
-            ON o.expression = due.expression AND o.due_at = due.due_at AND o.state = 'fired'
-        {_RECENT_ARM}
-        LEFT JOIN runs x ON x.automation_id = t.automation_id AND x.trigger_id = t.id
-            AND x.due_at = due.due_at
-        WHERE x.id IS NULL) AS due"""
+    late = _late(dialect)
     return Statements(
         newest=_result(
             f"""SELECT due.expression, (
@@ -217,9 +208,27 @@ def _triggers(dialect: str, columns: Mapping[str, Kind]) -> str:
             ON r.automation_id = due.automation_id AND r.trigger_id = due.trigger_id"""
 
 
+def _late(dialect: str) -> str:
+    """Return the triggers that should have fired but were committed too late to be seen.
+
+    It begins with the arms, of which few are recent; SQLite has to be told.
+    """
+    join = "CROSS JOIN" if dialect == "sqlite" else "JOIN"
+    return f"""(SELECT o.expression, o.due_at, t.automation_id, t.id AS trigger_id
+        FROM automation_trigger_arms r
+        {join} automation_triggers t
+            ON t.automation_id = r.automation_id AND t.id = r.trigger_id AND t.enabled = 1
+        {join} schedule_occurrences o
+            ON o.expression = t.expression AND o.due_at >= :first AND o.due_at <= :last
+            AND o.due_at >= r.armed_at AND o.state = 'fired'
+        LEFT JOIN runs x ON x.automation_id = t.automation_id AND x.trigger_id = t.id
+            AND x.due_at = o.due_at
+        WHERE r.armed_at > :armed_after AND r.armed_at <= :last AND x.id IS NULL) AS due"""
+
+
 def _statement(sql: str) -> TextClause:
     """Return ``sql`` with its instants told apart from text."""
-    instants = [name for name in ("now", "horizon", "armed_after") if f":{name}" in sql]
+    instants = sorted(_INSTANTS & set(re.findall(r":(\w+)", sql)))
     return text(sql).bindparams(*(bindparam(name, type_=Instant()) for name in instants))
 
 

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 import pytest
 from sqlalchemy import Connection, text
 
+from app.clock import Clock
 from app.cron import Expression
 from app.errors import DatabaseUnavailable
 from app.nodes.registry import NodeRegistry
@@ -13,7 +14,7 @@ from app.scheduling.expressions import EnabledExpressions
 from app.scheduling.metrics import SchedulerMetrics
 from app.scheduling.reconciler import Reconciler
 from app.scheduling.values import Due
-from tests.support.scheduling import EVERY_MINUTE, NOON, World
+from tests.support.scheduling import EVERY_MINUTE, NOON, DrivenClock, World
 
 HOURLY = "0 * * * *"
 
@@ -38,7 +39,7 @@ class ListedJobs:
 class Node:
     """A reconciler that a test drives by hand."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, clock: Clock | None = None) -> None:
         self.jobs = ListedJobs()
         self.handed: list[Due] = []
         self.metrics = SchedulerMetrics()
@@ -53,7 +54,7 @@ class Node:
             "node",
             lambda: self.hindrance,
             self.metrics,
-            world.clock,
+            clock or world.clock,
             interval=1,
             heartbeat=0,
         )
@@ -184,6 +185,21 @@ def test_a_clock_that_is_set_back_lets_no_job_wait_for_the_old_time(world: World
     world.clock.forward(hours=-2)
     node.reconciler._notice_step()
     assert node.jobs.since == {EVERY_MINUTE: NOON - timedelta(hours=2)}
+
+
+def test_a_node_whose_clock_is_slow_fires_by_the_databases_clock(world: World) -> None:
+    world.clock.forward(minutes=-1)
+    world.save("one", EVERY_MINUTE, "30 * * * *")
+    node = Node(world, DrivenClock(NOON - timedelta(hours=1)))
+    node.reconciler.reconcile()
+    node.handed.clear()
+    for _ in range(121):
+        world.clock.forward(seconds=1)
+        node.reconciler.reconcile()
+    assert [(d.expression, d.due_at) for d in node.handed] == [
+        (EVERY_MINUTE, NOON),
+        (EVERY_MINUTE, NOON + timedelta(minutes=1)),
+    ]
 
 
 def test_reading_the_expressions_does_not_read_every_trigger(world: World) -> None:

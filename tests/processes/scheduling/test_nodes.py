@@ -25,9 +25,9 @@ def test_schedulers_share_out_each_occurrence_once(nodes: Nodes, count: int) -> 
     for number in range(10):
         nodes.world.save(f"a{number}", EVERY_MINUTE)
     nodes.start(count)
-    until(lambda: fired(nodes) >= 6, 40)
+    until(lambda: fired(nodes) >= 4, 40)
     nodes.end()
-    assert check_that_nothing_is_lost(nodes.world) >= 6
+    assert check_that_nothing_is_lost(nodes.world) >= 4
     assert all(o.runs == 10 for o in nodes.world.occurrences() if o.state == "fired")
     assert {p.returncode for p in nodes.processes} == {0}
     left = nodes.world.database.read(lambda c: c.scalar(text("SELECT count(*) FROM nodes")))
@@ -55,7 +55,7 @@ def test_definitions_that_change_while_schedulers_fire(nodes: Nodes) -> None:
     nodes.world.save("steady", EVERY_MINUTE)
     nodes.start(2)
     until(lambda: fired(nodes) >= 1, 30)
-    for number in range(60):
+    for number in range(30):
         nodes.world.save(f"a{number % 7}", EVERY_MINUTE, f"*/{number % 5 + 1} * * * *")
         if number % 3 == 0:
             nodes.world.save(f"a{number % 7}", EVERY_MINUTE, enabled=False)
@@ -103,7 +103,7 @@ def test_stopped_for_minutes_it_catches_up_and_says_what_it_missed(nodes: Nodes)
     (node,) = nodes.start()
     until(lambda: fired(nodes) >= 2, 30)
     node.send_signal(signal.SIGSTOP)
-    time.sleep(3)
+    time.sleep(2)
     before = fired(nodes)
     node.send_signal(signal.SIGCONT)
     until(lambda: nodes.world.runs("missed"), 20)
@@ -153,6 +153,8 @@ def _waits_for_a_lock(nodes: Nodes) -> bool:
         "JOIN information_schema.processlist p ON p.id = t.trx_mysql_thread_id "
         "WHERE t.trx_state = 'LOCK WAIT' AND p.db = database()",
     }[nodes.world.database.dialect]
+    # MariaDB looks again only when nobody has asked for a tenth of a second.
+    time.sleep(0.15)
     return bool(nodes.world.database.read(lambda c: c.scalar(text(query))))
 
 
@@ -169,7 +171,7 @@ def test_cut_off_from_the_database_it_goes_on_when_it_is_back(nodes: Nodes, how:
         (node,) = nodes.start(url=through.render_as_string(hide_password=False), catch_up=86_400)
         until(lambda: fired(nodes) >= 1, 30)
         getattr(proxy, how)()
-        time.sleep(3)
+        time.sleep(2)
         before = fired(nodes)
         proxy.mend()
         until(lambda: fired(nodes) >= before + 2, 40)
