@@ -132,9 +132,7 @@ def exchange(address: str, request: bytes) -> bytes:
 
 def head(method: str, path: str, *lines: str) -> bytes:
     fixed = (f"{method} {path} HTTP/1.1", "Host: x", "Connection: close")
-    return "\r\n".join(
-        [*fixed, f"Authorization: Bearer {ADMIN}", *lines, "", ""]
-    ).encode("latin-1")
+    return "\r\n".join([*fixed, f"Authorization: Bearer {ADMIN}", *lines, "", ""]).encode("latin-1")
 
 
 def test_bodies_in_chunks(server: str) -> None:
@@ -204,7 +202,11 @@ def test_metrics_are_those_of_all_processes_and_name_no_automation(server: str) 
         httpx.get(f"{server}/healthz")
     text = httpx.get(f"{server}/metrics").text
     labels = 'method="GET",route="/healthz",status="200"'
-    [line] = [t for t in text.splitlines() if t.startswith("bellringer_http_requests_total") and labels in t]
+    [line] = [
+        t
+        for t in text.splitlines()
+        if t.startswith("bellringer_http_requests_total") and labels in t
+    ]
     assert float(line.split()[-1]) >= 30
     assert 'route="/api/v1/automations/<automation_id>"' in text
     assert "very-secret-id" not in text

@@ -45,9 +45,7 @@ def free_port() -> int:
 
 
 @contextmanager
-def serving(
-    database_url: str, directory: Path, *, workers: int = 2, **more: str
-) -> Iterator[str]:
+def serving(database_url: str, directory: Path, *, workers: int = 2, **more: str) -> Iterator[str]:
     """Serve, and give the server's address; its output is in ``directory``."""
     port = free_port()
     log = directory / f"gunicorn-{port}.log"
