@@ -62,14 +62,12 @@ def read_log(run_id: str) -> Response:
     """
     number = given.number_in_path("run", run_id)
     query = given.read_query(given.AFTER_LINE, given.ATTEMPT)
-    wants_events = _wants_events()
-    after = query["after"] or 0
-    if wants_events and (resumed := given.last_event_id()) is not None:
-        after = resumed
+    resumed = given.last_event_id()
+    after = resumed if resumed is not None else query["after"] or 0
     if services().runs.get(number) is None:
         raise NotFound("run", number)
     reader = _Reader(services(), number, query["attempt"], after)
-    if wants_events:
+    if _wants_events():
         return _streamed(reader.events(), _EVENT_STREAM)
     return _streamed(reader.text(), "text/plain; charset=utf-8")
 
