@@ -12,6 +12,7 @@ branch_labels = None
 depends_on = None
 
 _INDEXES = (
+    ("automation_trigger_arms", ("armed_at",)),
     ("nodes", ("heartbeat_at",)),
     ("runs", ("state", "id")),
     ("runs", ("automation_id", "id")),
@@ -90,7 +91,6 @@ def upgrade() -> None:
             ondelete="CASCADE",
             name=op.f("fk_automation_trigger_arms_automations"),
         ),
-        sa.Index("ix_automation_trigger_arms_armed_at", "armed_at"),
         if_not_exists=True,
     )
     op.create_table(

@@ -123,9 +123,10 @@ def as_stored(
     With ``lock`` nobody else changes it until the transaction ends.
     """
     if lock:
-        connection.execute(
-            select(_parent.id).where(_parent.id == automation_id).with_for_update()
-        ).all()
+        locked = select(_parent.id).where(_parent.id == automation_id).with_for_update()
+        if connection.scalar(locked) is None:
+            # One that was created since then is not locked, and so not what was asked for.
+            return None
     rows = [_Row(*tuple(row)) for row in rows_of(connection, _joined(automation_id))]
     if not rows:
         return None
