@@ -206,7 +206,7 @@ def test_a_stored_row_that_breaks_rules_is_named_and_never_skipped(spoiled: Api)
     for path in (NIGHTLY, "/automations", f"{NIGHTLY}/schedule"):
         document = assert_problem(spoiled.get(path), 500, "stored-automation-invalid")
         assert document["automation"] == "nightly"
-        assert document["errors"][0]["pointer"] == "/ref"
+        assert document["errors"][0]["pointer"] == "/target/ref"
         assert "'nightly'" in document["detail"]
     assert spoiled.get("/automations/well").status_code == 200
 
