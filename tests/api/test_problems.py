@@ -92,6 +92,12 @@ def test_no_path_leads_out_of_static(api: Api, path: str) -> None:
     assert_problem(api.as_(None).get(path, documented=False), 404, "not-found")
 
 
+def test_the_list_of_problems_is_found_without_its_slash(api: Api) -> None:
+    answer = api.as_(None).get("//problems", documented=False)
+    assert answer.status_code == 308
+    assert answer.headers["Location"].endswith("/problems/")
+
+
 # --- request ids ------------------------------------------------------------------------------------
 
 
