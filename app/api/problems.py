@@ -11,6 +11,7 @@ from typing import Any
 import structlog
 from flask import Flask, Response, g, has_request_context
 from werkzeug.exceptions import HTTPException
+from werkzeug.wrappers import Response as WsgiResponse
 
 from app import errors
 from app.api import etags
@@ -267,15 +268,13 @@ def _of_domain(error: Exception) -> Response:
     return respond(answer.slug, answer.detail or str(error), headers=answer.headers, **answer.extra)
 
 
-def _of_http(error: HTTPException) -> Response:
-    if error.response is not None or (error.code is not None and error.code < 400):
-        answer = error.get_response()
-        assert isinstance(answer, Response)
-        return answer
-    if error.code is not None and error.code >= 500:
+def _of_http(error: HTTPException) -> WsgiResponse:
+    if error.code is None or error.code < 400:
+        return error.get_response()
+    if error.code >= 500:
         return _of_bug(error)
     headers = {k: v for k, v in error.get_headers() if k.lower() in ("allow", "retry-after")}
-    slug = _FROM_STATUS.get(error.code or 400, "bad-request")
+    slug = _FROM_STATUS.get(error.code, "bad-request")
     return respond(slug, _DETAILS.get(slug, BY_SLUG[slug].meaning), headers=headers)
 
 

@@ -60,7 +60,7 @@ _NAME = {
 _DESCRIPTION = {
     "type": ["string", "null"],
     "maxLength": 100_000,
-    "pattern": r"^[^\u0000-\u0008\u000b-\u001f\u007f-\u009f]*$",
+    "description": "Without control characters other than tab and newline.",
 }
 _ID = {"type": "string", "pattern": ID_PATTERN}
 _TRIGGER_ID = {"type": "string", "pattern": TRIGGER_ID_PATTERN}

@@ -92,6 +92,12 @@ def test_no_path_leads_out_of_static(api: Api, path: str) -> None:
     assert_problem(api.as_(None).get(path, documented=False), 404, "not-found")
 
 
+def test_the_list_of_problems_is_found_without_its_slash(api: Api) -> None:
+    answer = api.as_(None).get("//problems", documented=False)
+    assert answer.status_code == 308
+    assert answer.headers["Location"].endswith("/problems/")
+
+
 # --- request ids ------------------------------------------------------------------------------------
 
 
@@ -206,7 +212,7 @@ def test_a_stored_row_that_breaks_rules_is_named_and_never_skipped(spoiled: Api)
     for path in (NIGHTLY, "/automations", f"{NIGHTLY}/schedule"):
         document = assert_problem(spoiled.get(path), 500, "stored-automation-invalid")
         assert document["automation"] == "nightly"
-        assert document["errors"][0]["pointer"] == "/ref"
+        assert document["errors"][0]["pointer"] == "/target/ref"
         assert "'nightly'" in document["detail"]
     assert spoiled.get("/automations/well").status_code == 200
 

@@ -277,7 +277,7 @@ def test_a_running_run_is_asked_to_end_and_may_be_asked_again(
         answer = api_everywhere.post(f"/runs/{run}/cancel")
         assert (answer.status_code, answer.json["state"]) == (202, "running")
     held = Held(run, claimed.run.attempt)
-    assert RunLedger(database).cancel_requests("worker-1", [held]) == {held}
+    assert RunLedger(database).renew("worker-1", [held], 30).cancel_requested == {held}
 
 
 def test_what_has_ended_is_run_again(api_everywhere: Api, database: Database) -> None:
