@@ -1,10 +1,11 @@
 """Rules that more than one kind of definition keeps: texts, names, functions, unknown fields."""
 
 import inspect
+import math
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, TypeGuard
 
 from bellringer.errors import Fault
 
@@ -14,6 +15,9 @@ NAME_LIMIT = 248
 LABEL_LIMIT = 100
 DESCRIPTION_LIMIT = 500
 KIND_LIMIT = 63
+
+SAFE_INTEGER = 2**53 - 1
+"""The largest integer that every reader of JSON keeps."""
 
 _SEGMENT = re.compile(r"[a-z0-9][a-z0-9_-]*")
 _PLUGIN_SEGMENT = re.compile(r"[a-z][a-z0-9_-]*")
@@ -53,6 +57,13 @@ def line_fault(value: object, limit: int) -> str | None:
 def flag_fault(value: object) -> str | None:
     """Return what is wrong with a switch."""
     return None if isinstance(value, bool) else "is True or False."
+
+
+def is_number(value: object) -> TypeGuard[int | float]:
+    """Tell whether a value is a number that JSON can hold: no bool, finite, no giant integer."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return math.isfinite(value) if isinstance(value, float) else abs(value) <= SAFE_INTEGER
 
 
 def plugin_fault(value: object) -> str | None:

@@ -1,18 +1,16 @@
 """The types of params: the fields of each, their rules, and the values that each takes."""
 
 import copy
-import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, ClassVar, TypeGuard
+from typing import Any, ClassVar
 
 from bellringer import checking
 from bellringer.errors import Fault
 
 _CONFIG_KEY = re.compile(r"[A-Za-z0-9_]{3,100}")
 _INTEGRATION_ID = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
-_SAFE_INTEGER = 2**53 - 1
 _JSON_DEPTH = 32
 
 
@@ -42,7 +40,8 @@ class Param:
 
     def document(self) -> dict[str, Any]:
         """Return the param as JSON: its type, and all fields."""
-        return {"name": self.name, "type": self.type, **asdict(self)}
+        written = {k: list(v) if isinstance(v, tuple) else v for k, v in asdict(self).items()}
+        return {"name": self.name, "type": self.type, **written}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,19 +68,21 @@ class Number(Param):
     def faults(self) -> Iterator[Fault]:
         bounds = {"min": self.min, "max": self.max}
         for field, bound in bounds.items():
-            if bound is not None and not _is_number(bound):
-                yield Fault(field, f"is a finite number of at most {_SAFE_INTEGER} either way.")
+            if bound is not None and not checking.is_number(bound):
+                yield Fault(
+                    field, f"is a finite number of at most {checking.SAFE_INTEGER} either way."
+                )
         if rule := checking.flag_fault(self.integer):
             yield Fault("integer", rule)
         low, high = self.min, self.max
-        if _is_number(low) and _is_number(high) and low > high:
+        if checking.is_number(low) and checking.is_number(high) and low > high:
             yield Fault("min", f"is at most max, which is {high}.")
 
     def fault(self, value: Any) -> str | None:
         whole = "a whole number" if self.integer else "a number"
         right = (
-            _is_number(value)
-            and (not self.integer or (value == int(value) and abs(value) <= _SAFE_INTEGER))
+            checking.is_number(value)
+            and (not self.integer or (value == int(value) and abs(value) <= checking.SAFE_INTEGER))
             and (self.min is None or value >= self.min)
             and (self.max is None or value <= self.max)
         )
@@ -226,12 +227,6 @@ TYPES: dict[str, type[Param]] = {
 }
 
 
-def _is_number(value: object) -> TypeGuard[int | float]:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return False
-    return math.isfinite(value) and (isinstance(value, float) or abs(value) <= _SAFE_INTEGER)
-
-
 def _are_different_strings(value: object) -> bool:
     if not isinstance(value, list | tuple) or not all(isinstance(text, str) for text in value):
         return False
@@ -252,7 +247,11 @@ def _json_fault(value: object, depth: int) -> str | None:
     if isinstance(value, str):
         return _text_fault(value)
     if isinstance(value, int | float):
-        return None if _is_number(value) else "must hold finite numbers, and integers below 2^53."
+        return (
+            None
+            if checking.is_number(value)
+            else "must hold finite numbers, and integers below 2^53."
+        )
     if isinstance(value, dict) and all(isinstance(key, str) for key in value):
         parts = [*value, *value.values()]
     elif isinstance(value, list):

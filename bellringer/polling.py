@@ -1,10 +1,10 @@
 """The two helpers that almost every trigger needs: a loop that polls, and a wait that stops at once."""
 
 import asyncio
-import math
 from collections.abc import Awaitable, Callable
 
 from bellringer.calling import call, home_loop, in_loop
+from bellringer.checking import is_number
 from bellringer.context import Context
 from bellringer.signals import Signal
 
@@ -44,10 +44,9 @@ def poll(
 
     Raises ValueError unless ``every`` is a finite number above 0.
     """
-    if isinstance(every, bool) or not isinstance(every, int | float):
-        raise ValueError("poll: every is a number of seconds.")
-    if not (math.isfinite(every) and every > 0):
+    if not (is_number(every) and every > 0):
         raise ValueError("poll: every is a finite number of seconds above 0.")
+    loop = home_loop()
     stopping, ended = Signal(), Signal()
     unlink = ctx.signal.add_callback(stopping.abort)
     work = _Loop(ctx, every, tick, on_error, stopping)
@@ -62,7 +61,6 @@ def poll(
         _tasks.add(task)
         task.add_done_callback(at_end)
 
-    loop = home_loop()
     if in_loop(loop):
         begin()
     else:
