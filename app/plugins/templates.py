@@ -137,8 +137,10 @@ from bellringer import RunFailed, param, poll, trigger
     label="$label",
     icon="$icon",
     params={
-        "every": param.number(label="Look every (seconds)", default=30, min=1, max=86_400),
-        "batch": param.number(label="Events per run", default=100, min=1, max=1_000, integer=True),
+        "every": param.number(label="Look every (seconds)", default=30, min=1),
+        "batch": param.number(
+            label="Events per run", default=100, min=1, max=1_000, integer=True
+        ),
     },
 )
 async def start(ctx):
