@@ -5,7 +5,7 @@ import math
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from difflib import get_close_matches
-from typing import Any, TypeGuard
+from typing import Any, Protocol, TypeGuard
 
 from bellringer.errors import Fault
 
@@ -135,18 +135,30 @@ def callable_faults(field: str, fn: object, argument: str) -> list[Fault]:
     return []
 
 
-def alone_faults(fn: Callable[..., Any], kind: type, attribute: str, noun: str) -> list[Fault]:
-    """Return a fault if the file of ``fn`` has a definition of this ``kind`` already.
+class Defined(Protocol):
+    """A definition: the module that made it, and the author's function."""
 
-    ``attribute`` is where a definition keeps its function. The same lines run again (a module that is
-    loaded anew) are no second definition.
+    @property
+    def module(self) -> str:
+        """The name of the module in which the decorator stands."""
+
+    @property
+    def function(self) -> Callable[..., Any]:
+        """The decorated function."""
+
+
+def alone_faults(
+    fn: object, home: Mapping[str, Any], kind: type[Defined], noun: str
+) -> list[Fault]:
+    """Return a fault if the module with the globals ``home`` has a definition of this ``kind`` already.
+
+    The same lines run again (a module that is loaded anew) are no second definition.
     """
-    for name, other in list(getattr(fn, "__globals__", {}).items()):
-        if isinstance(other, kind):
-            theirs = getattr(other, attribute)
-            if theirs.__module__ == fn.__module__ and _place(theirs) != _place(fn):
-                rule = f"defines a {noun} already: {name}. Put each into a file of its own."
-                return [Fault("file", rule)]
+    for name, other in list(home.items()):
+        is_here = isinstance(other, kind) and other.module == home.get("__name__")
+        if is_here and _place(other.function) != _place(fn):
+            rule = f"defines a {noun} already: {name}. Put each into a file of its own."
+            return [Fault("file", rule)]
     return []
 
 

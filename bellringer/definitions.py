@@ -4,6 +4,7 @@ All rules are checked when the author's file loads, and all that are broken come
 that names the trigger and the fields. What depends on where the file lies is the build's to check.
 """
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
@@ -87,12 +88,21 @@ class Shape:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class TriggerDefinition:
-    """A trigger: its shape, and ``start``, which starts an instance and returns its stop function."""
+    """A trigger: its shape, and ``start``, which starts an instance and returns its stop function.
+
+    ``module`` is the name of the module that defines it.
+    """
 
     shape: Shape
     start: Callable[[Any], Any]
+    module: str
+
+    @property
+    def function(self) -> Callable[[Any], Any]:
+        """The decorated function."""
+        return self.start
 
     @property
     def name(self) -> str:
@@ -123,14 +133,15 @@ def trigger(
         faults: list[Fault] = []
         shape = shape_of(fields, faults)
         wrong = checking.callable_faults("start", start, "ctx")
-        faults += wrong or checking.alone_faults(start, TriggerDefinition, "start", "trigger")
+        home = sys._getframe(1).f_globals
+        faults += wrong or checking.alone_faults(start, home, TriggerDefinition, "trigger")
         if shape is None or faults:
             named = fields.get("name")
             known = (
                 repr(named) if named else f"without a name, of {checking.function_name(start)}()"
             )
             raise DefinitionError(f"trigger {known}", faults)
-        return TriggerDefinition(shape, start)
+        return TriggerDefinition(shape, start, home.get("__name__", ""))
 
     return define
 

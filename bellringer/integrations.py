@@ -1,5 +1,6 @@
 """Kinds of integrations that a plugin brings: ``@integration`` and what its function returns."""
 
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn, Required, TypedDict, Unpack
@@ -32,22 +33,18 @@ class Client:
     raw: Any = None
 
 
-@dataclass(frozen=True, slots=True)
-class IntegrationDefinition:
-    """A kind of integration: ``open(settings)`` connects and returns a Client.
-
-    Secret settings reach ``open`` as the values that their keys stand for.
-    """
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IntegrationShape:
+    """All of a kind of integration but its code: what an author declared and a manifest holds."""
 
     kind: str
     variant: str
     label: str
     description: str | None
     settings: Params
-    open: Callable[[Any], Any]
 
     def document(self) -> dict[str, Any]:
-        """Return all of it but the code as JSON."""
+        """Return the shape as JSON."""
         return {
             "kind": self.kind,
             "variant": self.variant,
@@ -55,6 +52,29 @@ class IntegrationDefinition:
             "description": self.description,
             "settings": [param.document() for param in self.settings],
         }
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class IntegrationDefinition:
+    """A kind of integration: its shape, and ``open(settings)``, which connects and returns a Client.
+
+    Secret settings reach ``open`` as the values that their keys stand for. ``module`` is the name of the
+    module that defines it.
+    """
+
+    shape: IntegrationShape
+    open: Callable[[Any], Any]
+    module: str
+
+    @property
+    def function(self) -> Callable[[Any], Any]:
+        """The decorated function."""
+        return self.open
+
+    @property
+    def settings(self) -> Params:
+        """The settings that a configured integration has."""
+        return self.shape.settings
 
 
 def integration(
@@ -71,26 +91,23 @@ def integration(
 
     def define(opener: Callable[[Any], Any]) -> IntegrationDefinition:
         faults: list[Fault] = []
-        definition = definition_of(fields, opener, faults)
+        home = sys._getframe(1).f_globals
+        shape = integration_shape_of(fields, faults)
         wrong = checking.callable_faults("open", opener, "settings")
-        faults += wrong or checking.alone_faults(
-            opener, IntegrationDefinition, "open", "integration"
-        )
-        if definition is None or faults:
+        faults += wrong or checking.alone_faults(opener, home, IntegrationDefinition, "integration")
+        if shape is None or faults:
             named = fields.get("kind")
             known = (
                 repr(named) if named else f"without a kind, of {checking.function_name(opener)}()"
             )
             raise DefinitionError(f"integration {known}", faults)
-        return definition
+        return IntegrationDefinition(shape, opener, home.get("__name__", ""))
 
     return define
 
 
-def definition_of(
-    fields: Mapping[str, Any], opener: Callable[[Any], Any], faults: list[Fault]
-) -> IntegrationDefinition | None:
-    """Return the definition, or None after appending all that is wrong to ``faults``."""
+def integration_shape_of(fields: Mapping[str, Any], faults: list[Fault]) -> IntegrationShape | None:
+    """Return the shape that the fields make, or None after appending all that is wrong to ``faults``."""
     own = checking.unknown_faults(fields, IntegrationFields.__annotations__)
     own += checking.required_faults(fields, ("kind", "label"))
     for name, rule_of in _RULES.items():
@@ -106,13 +123,12 @@ def definition_of(
     if own:
         faults += own
         return None
-    return IntegrationDefinition(
+    return IntegrationShape(
         kind=fields["kind"],
         variant=fields.get("variant") or fields["label"],
         label=fields["label"],
         description=fields.get("description"),
         settings=settings,
-        open=opener,
     )
 
 

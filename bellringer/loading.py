@@ -25,11 +25,10 @@ COMMAND = (
 
 Definition = TriggerDefinition | IntegrationDefinition
 
-_KINDS: dict[str, tuple[type[Definition], str]] = {
-    "trigger": (TriggerDefinition, "start"),
-    "integration": (IntegrationDefinition, "open"),
+_KINDS: dict[str, type[Definition]] = {
+    "trigger": TriggerDefinition,
+    "integration": IntegrationDefinition,
 }
-"""For each noun, the class of its definitions and where one keeps its function."""
 
 
 class NotLoaded(PluginError):
@@ -41,12 +40,11 @@ def load(module: str, noun: str) -> tuple[str, Definition]:
 
     Raises NotLoaded, and whatever the module raises.
     """
-    kind, attribute = _KINDS[noun]
     loaded = importlib.import_module(module)
     found: dict[int, tuple[str, Definition]] = {}
     for name, value in vars(loaded).items():
         # What a file imports from another is that other file's.
-        if isinstance(value, kind) and getattr(value, attribute).__module__ == module:
+        if isinstance(value, _KINDS[noun]) and value.module == module:
             found.setdefault(id(value), (name, value))
     if len(found) != 1:
         names = ", ".join(name for name, _ in found.values())
@@ -64,11 +62,10 @@ def report(root: str, module: str, noun: str, target: str) -> None:
     result: dict[str, Any]
     try:
         name, definition = load(module, noun)
-        shape = definition.shape if isinstance(definition, TriggerDefinition) else definition
         result = {
             "entry": f"{module}:{name}",
-            "warnings": list(getattr(shape, "warnings", ())),
-            "document": shape.document(),
+            "warnings": list(getattr(definition.shape, "warnings", ())),
+            "document": definition.shape.document(),
         }
     except PluginError as error:
         result = {"error": str(error)}

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 from bellringer.calling import call, home_loop, in_loop
 from bellringer.checking import is_number
@@ -30,7 +31,7 @@ def poll(
     ctx: Context,
     every: float,
     tick: Callable[[], object],
-    on_error: Callable[[BaseException], object] | None = None,
+    on_error: Callable[[Any], object] | None = None,
 ) -> Stop:
     """Run ``tick`` now and again, ``every`` seconds after it last returned, until the trigger stops.
 
@@ -85,7 +86,7 @@ class _Loop:
         ctx: Context,
         every: float,
         tick: Callable[[], object],
-        on_error: Callable[[BaseException], object] | None,
+        on_error: Callable[[Any], object] | None,
         stopping: Signal,
     ) -> None:
         self._ctx = ctx

@@ -1,5 +1,6 @@
 """What a workflow is and what it sees: ``@workflow`` and the value that it is called with."""
 
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -64,11 +65,20 @@ class TriggerData:
         return payloads[0] if len(payloads) == 1 else payloads
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class WorkflowDefinition:
-    """A function that Bellringer calls with a TriggerData; calling the definition calls it."""
+    """A function that Bellringer calls with a TriggerData; calling the definition calls it.
+
+    ``module`` is the name of the module that defines it.
+    """
 
     run: Callable[[TriggerData], Any]
+    module: str
+
+    @property
+    def function(self) -> Callable[[TriggerData], Any]:
+        """The decorated function."""
+        return self.run
 
     def __call__(self, trigger: TriggerData) -> Any:
         """Return what the function returns; if it is async, something to await."""
@@ -80,9 +90,9 @@ def workflow(run: Callable[[TriggerData], Any]) -> WorkflowDefinition:
 
     One to a file. Raises DefinitionError.
     """
+    home = sys._getframe(1).f_globals
     faults = callable_faults("run", run, "trigger")
-    if not faults:
-        faults = alone_faults(run, WorkflowDefinition, "run", "workflow")
+    faults = faults or alone_faults(run, home, WorkflowDefinition, "workflow")
     if faults:
         raise DefinitionError(f"workflow {function_name(run)}", faults)
-    return WorkflowDefinition(run)
+    return WorkflowDefinition(run, home.get("__name__", ""))

@@ -14,7 +14,7 @@ from app.errors import PluginInvalid
 from bellringer import checking
 from bellringer.definitions import Shape, shape_of
 from bellringer.errors import Fault
-from bellringer.integrations import IntegrationDefinition, definition_of
+from bellringer.integrations import IntegrationShape, integration_shape_of
 from bellringer.params import Declaration
 
 FILE_NAME = "bellringer.json"
@@ -36,11 +36,10 @@ class ManifestTrigger(Shape):
     entry: str
 
 
-@dataclass(frozen=True, slots=True)
-class ManifestIntegration:
-    """A kind of integration of a manifest; ``definition.open`` is of no use here."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ManifestIntegration(IntegrationShape):
+    """A kind of integration of a manifest: its shape, and ``entry``, where its code is."""
 
-    definition: IntegrationDefinition
     entry: str
 
 
@@ -60,9 +59,7 @@ class Manifest:
             "plugin": self.plugin,
             "version": self.version,
             "triggers": [{**t.document(), "entry": t.entry} for t in self.triggers],
-            "integrations": [
-                {**i.definition.document(), "entry": i.entry} for i in self.integrations
-            ],
+            "integrations": [{**i.document(), "entry": i.entry} for i in self.integrations],
         }
 
     def to_json(self) -> str:
@@ -117,27 +114,35 @@ _FIELDS = ("manifest", "plugin", "version", "triggers", "integrations")
 
 def trigger_from(document: Mapping[str, Any], faults: list[Fault]) -> ManifestTrigger | None:
     """Return the trigger that a JSON object holds, or None after appending what is wrong."""
-    given = {**document, "params": _declarations(document.get("params"), "params", faults)}
-    entry = given.pop("entry", None)
-    if not isinstance(entry, str) or not _ENTRY.fullmatch(entry):
-        faults.append(Fault("entry", "is module:name."))
+    given, entry = _given(document, "params", faults)
     shape = shape_of(given, faults)
     if shape is None or faults:
         return None
     kept = {f.name: getattr(shape, f.name) for f in fields(Shape)}
-    return ManifestTrigger(**{**kept, "warnings": ()}, entry=str(entry))
+    return ManifestTrigger(**{**kept, "warnings": ()}, entry=entry)
 
 
 def integration_from(
     document: Mapping[str, Any], faults: list[Fault]
 ) -> ManifestIntegration | None:
     """Return the integration that a JSON object holds, or None after appending what is wrong."""
-    given = {**document, "settings": _declarations(document.get("settings"), "settings", faults)}
+    given, entry = _given(document, "settings", faults)
+    shape = integration_shape_of(given, faults)
+    if shape is None or faults:
+        return None
+    kept = {f.name: getattr(shape, f.name) for f in fields(IntegrationShape)}
+    return ManifestIntegration(**kept, entry=entry)
+
+
+def _given(
+    document: Mapping[str, Any], listed: str, faults: list[Fault]
+) -> tuple[dict[str, Any], str]:
+    """Return the fields of a definition as an author would give them, and its entry."""
+    given = {**document, listed: _declarations(document.get(listed), listed, faults)}
     entry = given.pop("entry", None)
     if not isinstance(entry, str) or not _ENTRY.fullmatch(entry):
         faults.append(Fault("entry", "is module:name."))
-    definition = definition_of(given, _not_here, faults)
-    return None if definition is None or faults else ManifestIntegration(definition, str(entry))
+    return given, str(entry)
 
 
 def _each(
@@ -176,7 +181,7 @@ def _agreement(manifest: Manifest) -> list[Fault]:
     faults = []
     named = [(f"triggers.{i}.name", t.name) for i, t in enumerate(manifest.triggers)]
     named += [
-        (f"integrations.{i}.kind", f"{x.definition.kind}, {x.definition.variant}")
+        (f"integrations.{i}.kind", f"{x.kind}, {x.variant}")
         for i, x in enumerate(manifest.integrations)
     ]
     seen: set[tuple[str, str]] = set()
@@ -187,7 +192,3 @@ def _agreement(manifest: Manifest) -> list[Fault]:
             faults.append(Fault(field, f"is there twice: {name}."))
         seen.add((field.split(".")[0], name))
     return faults
-
-
-def _not_here(settings: object) -> Any:
-    raise TypeError("A manifest holds no code.")

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from bellringer import Connection, Integrations, Params, ParamValues, Signal, State
+from bellringer import ANYTHING, Connection, Integrations, Params, ParamValues, Signal
 
 
 class KeepingLogger:
@@ -20,21 +20,32 @@ class KeepingLogger:
         self.lines.append(("error", str(message)))
 
 
+class KeptState:
+    def __init__(self) -> None:
+        self.values: dict[str, Any] = {}
+
+    async def get(self, key: str, default: Any = None) -> Any:
+        return self.values.get(key, default)
+
+    async def set(self, key: str, value: Any, *, expected: Any = ANYTHING) -> bool:
+        if expected is not ANYTHING and self.values.get(key) != expected:
+            return False
+        self.values[key] = value
+        return True
+
+
 class FakeContext:
     def __init__(self, params: ParamValues | None = None) -> None:
         self.params = params or Params().resolve({})
         self.signal = Signal()
         self.logger = KeepingLogger()
+        self.state = KeptState()
         self.failures: list[BaseException | str] = []
         self.emitted: list[list[Any]] = []
 
     @property
     def integrations(self) -> Integrations:
         raise LookupError("This context has no integrations.")
-
-    @property
-    def state(self) -> State:
-        raise LookupError("This context has no state.")
 
     def get_config(self, key: str) -> str:
         raise LookupError(key)

@@ -8,6 +8,7 @@ import pytest
 from app.errors import PluginInvalid
 from app.plugins.authoring import new_plugin
 from app.plugins.building import build
+from tests.support.waiting import until
 
 SVG = '<svg xmlns="http://www.w3.org/2000/svg"/>'
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 20
@@ -68,6 +69,16 @@ def test_files_share_code_by_relative_imports_and_may_have_packages_of_any_name(
     source = "import app\nassert app.THEIRS\nfrom ...reading import LABEL\n" + define("x/y")
     write(plugin, "triggers/x/y.py", source.replace("'A'", "LABEL"))
     assert build(plugin).manifest.triggers[0].label == "From elsewhere"
+
+
+def test_a_start_may_be_wrapped_by_code_from_elsewhere(plugin: Path) -> None:
+    write(plugin, "wrapping.py", "def wrapped(fn):\n    return lambda ctx: fn(ctx)\n")
+    source = define("a").replace("async def", "@wrapped\nasync def")
+    write(plugin, "triggers/a.py", "from acme_shop.wrapping import wrapped\n" + source)
+    write(
+        plugin, "triggers/b.py", "from acme_shop.triggers.a import start as theirs\n" + define("b")
+    )
+    assert [t.name for t in build(plugin).manifest.triggers] == ["acme/shop/a", "acme/shop/b"]
 
 
 def test_a_name_is_the_place_of_the_file(plugin: Path) -> None:
@@ -163,9 +174,15 @@ def test_a_file_that_hangs_is_named_and_ended_with_what_it_started(
         "acme_shop/triggers/a.py: It did not load within 10 s."
     ]
     for pid in pids.read_text().split():
-        status = Path("/proc", pid, "status")
-        # A zombie that nobody has collected yet is dead all the same.
-        assert not status.exists() or "State:\tZ" in status.read_text()
+        until(lambda pid=pid: is_over(pid))
+
+
+def is_over(pid: str) -> bool:
+    """Whether a process is gone; a zombie that nobody has collected yet is."""
+    try:
+        return "State:\tZ" in Path("/proc", pid, "status").read_text()
+    except OSError:
+        return True
 
 
 def test_a_thread_that_a_file_starts_does_not_hold_up_the_build(plugin: Path) -> None:

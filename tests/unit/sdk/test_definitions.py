@@ -292,6 +292,13 @@ def test_a_file_may_be_loaded_anew_and_may_import_the_trigger_of_another() -> No
     )
 
 
+def test_a_definition_belongs_to_the_module_of_its_decorator() -> None:
+    """Whatever stands between: a partial, an object, a wrapper from elsewhere."""
+    for start in (begin, functools.partial(lambda a, ctx: None, 1), Starter()):
+        assert define(start).module == __name__
+    assert len({define(), define()}) == 2
+
+
 # --- tabs ------------------------------------------------------------------------------------------
 
 TABS: list[tuple[list[str | None], list[str] | None, list[str], list[str]]] = [

@@ -22,7 +22,7 @@ def define(opener: Any = connect, **changes: Any) -> IntegrationDefinition:
 def test_an_integration_says_what_it_is() -> None:
     definition = define(settings={"url": param.string(required=True), "token": param.secret()})
     assert definition.open is connect
-    document = definition.document()
+    document = definition.shape.document()
     assert [setting["name"] for setting in document.pop("settings")] == ["url", "token"]
     assert document == {
         "kind": "acme/shop/crm", "variant": "Acme CRM", "label": "Acme CRM", "description": None,
@@ -30,7 +30,7 @@ def test_an_integration_says_what_it_is() -> None:
 
 
 def test_a_variant_may_have_a_name_of_its_own() -> None:
-    assert define(variant="Cloud").variant == "Cloud"
+    assert define(variant="Cloud").shape.variant == "Cloud"
 
 
 @pytest.mark.parametrize(
