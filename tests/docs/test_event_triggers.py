@@ -129,17 +129,7 @@ def test_plain_functions_read_emit_and_remember(tmp_path: Path) -> None:
     file = tmp_path / "log"
     file.write_text("one\ntwo\n")
 
-    async def run() -> Context:
-        definition = load("plain")["start"]
-        ctx = Context(definition, file=str(file))
-        stop = await call(definition.start, ctx)
-        await asyncio.wait_for(ctx.told.wait(), LIMIT)
-        ctx.signal.abort()
-        await asyncio.wait_for(call(stop), LIMIT)
-        return ctx
-
-    # On the real clock: the virtual one would overtake the thread.
-    ctx = asyncio.run(run())
+    ctx = scenario("plain", nothing, file=str(file))
     assert ctx.emitted == [[{"id": 1, "line": "one"}, {"id": 2, "line": "two"}]]
     assert ctx.state.values == {"lines": 2}
 

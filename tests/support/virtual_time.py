@@ -2,6 +2,7 @@
 
 import asyncio
 import selectors
+import threading
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
@@ -17,9 +18,13 @@ class _Selector(selectors.DefaultSelector):
         self.now = 0.0
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        # Asked first: a thread that is over by now has left its answer where select finds it.
+        at_work = any(t.name.startswith("bellringer ") for t in threading.enumerate())
         ready = super().select(0)
         if ready or (timeout is not None and timeout <= 0):
             return ready
+        if at_work and timeout is not None:
+            return super().select(0.01)
         if timeout is None:
             # No timer is set: only another thread can wake the loop.
             ready = super().select(LIMIT)
@@ -33,7 +38,7 @@ class _Selector(selectors.DefaultSelector):
 class VirtualLoop(asyncio.SelectorEventLoop):
     """A loop that jumps to its next timer instead of waiting for it.
 
-    Not for waits in which a thread is at work while a timer runs: the timer would win.
+    Time stands still while a plain function is at work in a thread of the SDK's.
     """
 
     def __init__(self) -> None:

@@ -167,6 +167,17 @@ def test_an_async_on_error_is_awaited() -> None:
     assert ctx.failures == [error]
 
 
+def test_a_slow_plain_on_error_is_waited_for() -> None:
+    def on_error(_: BaseException) -> None:
+        threading.Event().wait(0.2)
+        told.append(1)
+
+    told: list[int] = []
+    began, _ = polled([ValueError("x"), None], on_error, until=15)
+    assert told == [1]
+    assert began == pytest.approx([0, 10])
+
+
 # --- stopping --------------------------------------------------------------------------------------
 
 
