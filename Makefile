@@ -20,8 +20,8 @@ test: $(VENV)/.test ## Run all tests (SQLite always; PostgreSQL and MariaDB wher
 	$(BIN)/python -m pytest -n 2 --dist worksteal $(ARGS)
 
 check: $(VENV)/.check ## Format, lint, types, floors, migrations; quick enough for each commit
-	$(BIN)/ruff format --check app alembic benchmarks tests
-	$(BIN)/ruff check app alembic benchmarks tests
+	$(BIN)/ruff format --check app bellringer alembic benchmarks tests
+	$(BIN)/ruff check app bellringer alembic benchmarks tests
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 	@rm -rf $(VENV)/migrations && mkdir -p $(VENV)/migrations
@@ -29,8 +29,8 @@ check: $(VENV)/.check ## Format, lint, types, floors, migrations; quick enough f
 	BELLRINGER_DATABASE_URL=sqlite:///$(VENV)/migrations/check.db $(BIN)/alembic check
 
 format: $(VENV)/.check ## Put the code into shape
-	$(BIN)/ruff check --fix app alembic benchmarks tests
-	$(BIN)/ruff format app alembic benchmarks tests
+	$(BIN)/ruff check --fix app bellringer alembic benchmarks tests
+	$(BIN)/ruff format app bellringer alembic benchmarks tests
 
 bench: $(VENV)/.bench ## Measure each figure against a baseline in the same run
 	$(BIN)/python -m benchmarks

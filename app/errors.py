@@ -171,6 +171,29 @@ class RunFailure(BellringerError):
         super().__init__(detail)
 
 
+# --- plugins ---------------------------------------------------------------------------------------
+
+
+class PluginInvalid(BellringerError):
+    """A plugin, or its manifest, breaks rules; ``problems`` has a sentence for each."""
+
+    def __init__(self, subject: str, problems: Sequence[str]) -> None:
+        self.subject = subject
+        self.problems = tuple(problems)
+        super().__init__(f"{subject} breaks the rules: " + "; ".join(self.problems))
+
+
+class WouldOverwrite(BellringerError):
+    """Files that were to be made are there already; nothing was written."""
+
+    def __init__(self, paths: Sequence[str]) -> None:
+        self.paths = tuple(paths)
+        super().__init__(
+            f"Nothing was written, since this would overwrite {', '.join(self.paths)}. "
+            "Choose another name, or move what is there."
+        )
+
+
 # --- database --------------------------------------------------------------------------------------
 
 

@@ -19,9 +19,11 @@ from app.errors import (
     ImportRefused,
     InvalidInput,
     NotFound,
+    PluginInvalid,
     SchemaOutOfDate,
     SettingsInvalid,
     StaleRevision,
+    WouldOverwrite,
 )
 from app.settings import Settings, load
 
@@ -34,6 +36,8 @@ _COMMANDS = {
     "automation": "app.cli.automations:automation",
     "run": "app.cli.runs:run",
     "cron": "app.cli.cron:cron",
+    "plugin": "app.cli.plugins:plugin",
+    "trigger": "app.cli.plugins:trigger",
     "token": "app.cli.tokens:token",
     "settings": "app.cli.settings:settings",
 }
@@ -43,6 +47,7 @@ _EXIT_CODES: tuple[tuple[type[BellringerError], int], ...] = (
     (InvalidInput, 1),
     (NotFound, 3),
     (AlreadyExists, 4),
+    (WouldOverwrite, 4),
     (StaleRevision, 4),
     (DatabaseUnavailable, 5),
     (SchemaOutOfDate, 5),
@@ -75,6 +80,9 @@ class Commands(click.Group):
             complain(
                 f"{error.directory} was not imported, and nothing was written:", *error.problems
             )
+            sys.exit(1)
+        except PluginInvalid as error:
+            complain(f"{error.subject} breaks the rules:", *error.problems)
             sys.exit(1)
         except InvalidInput as error:
             complain(

@@ -28,6 +28,7 @@ def test_an_installed_wheel_migrates_without_a_checkout(tmp_path: Path) -> None:
     for file in (CHECKOUT / "alembic").rglob("*.py*"):
         if "__pycache__" not in file.parts:
             assert f"app/migrations/{file.relative_to(CHECKOUT / 'alembic')}" in names
+    assert {"bellringer/__init__.py", "bellringer/py.typed"} <= set(names)
     assert not any(name.startswith(("alembic/", "tests/")) for name in names)
     program = (
         "import app; from app.db import Database; from app.db.migrating import current, migrate;"
