@@ -102,12 +102,13 @@ def read_automation(automation_id: str) -> Response:
     """
     given.require_automation_id(automation_id)
     known = given.condition("If-None-Match")
-    found = _existing(automation_id)
-    if known is not None and known.matches_weakly(found.revision):
-        response = Response(status=304)
-        response.headers["ETag"] = etags.quoted(found.revision)
-        return response
-    return _shown(found)
+    if known is not None:
+        current = services().automations.revision(automation_id)
+        if current is not None and known.matches_weakly(current):
+            response = Response(status=304)
+            response.headers["ETag"] = etags.quoted(current)
+            return response
+    return _shown(_existing(automation_id))
 
 
 @call(

@@ -2,14 +2,14 @@
 
 import json
 import string
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
 from typing import Any, NamedTuple
 
 import rfc8785
-from sqlalchemy import ColumnElement, Connection, Select, and_, bindparam, exists, func, or_, select
+from sqlalchemy import ColumnElement, Connection, and_, bindparam, exists, func, or_, select
 
 from app.automations import values
 from app.automations.documents import read_draft
@@ -97,7 +97,7 @@ def page(
 
 def one(connection: Connection, automation_id: str) -> Automation | None:
     """Return one automation, or None."""
-    return next(_assembled(rows_of(connection, _joined(automation_id))), None)
+    return next(_assembled(_rows_of_one(connection, automation_id)), None)
 
 
 def count(connection: Connection, where: AutomationFilter | None) -> int:
@@ -127,7 +127,7 @@ def as_stored(
         if connection.scalar(locked) is None:
             # One that was created since then is not locked, and so not what was asked for.
             return None
-    rows = [_Row(*tuple(row)) for row in rows_of(connection, _joined(automation_id))]
+    rows = [_Row(*tuple(row)) for row in _rows_of_one(connection, automation_id)]
     if not rows:
         return None
     return rows[0].revision, _as_canonical_as_can_be(_document(rows))
@@ -149,8 +149,8 @@ _JOINED = (
 )
 
 
-def _joined(automation_id: str) -> Select[Any]:
-    return _JOINED.params(automation_id=automation_id)
+def _rows_of_one(connection: Connection, automation_id: str) -> Sequence[Any]:
+    return rows_of(connection, _JOINED, {"automation_id": automation_id})
 
 
 def _conditions(where: AutomationFilter | None) -> Iterator[ColumnElement[bool]]:
