@@ -208,6 +208,10 @@ class DatabaseUnavailable(BellringerError):
         super().__init__(f"The database is not available: {reason}")
 
 
+class DatabaseTooSlow(DatabaseUnavailable):
+    """The database gave a statement up at its time limit; a smaller one may go through."""
+
+
 class SchemaOutOfDate(BellringerError):
     """The database is not at the schema revision that this release needs."""
 

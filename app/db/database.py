@@ -17,7 +17,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from app.clock import Clock, SystemClock
 from app.db.connecting import DatabaseLimits, build_engine, normalize_url
 from app.db.failures import Failure, classify, reason_of
-from app.errors import DatabaseUnavailable, SettingsInvalid
+from app.errors import DatabaseTooSlow, DatabaseUnavailable, SettingsInvalid
 from app.settings import Settings
 
 T = TypeVar("T")
@@ -147,6 +147,8 @@ def _translated(error: SQLAlchemyError) -> Exception:
     match classify(error):
         case Failure.AWAY:
             return DatabaseUnavailable(reason_of(error))
+        case Failure.SLOW:
+            return DatabaseTooSlow(reason_of(error))
         case Failure.RACE:
             return DatabaseUnavailable("it stayed locked by other writers; try again")
         case Failure.SCHEMA:

@@ -23,7 +23,9 @@ class Failure(Enum):
     RACE = auto()
     """A deadlock, a lock that was not had in time, a snapshot that went stale: try again."""
     AWAY = auto()
-    """The database is unreachable, full, read-only, shutting down or too slow."""
+    """The database is unreachable, full, read-only or shutting down."""
+    SLOW = auto()
+    """The server ended a statement that took longer than its limit."""
     SCHEMA = auto()
     """A table or a column is missing: the migrations have not run."""
     BUG = auto()
@@ -50,6 +52,7 @@ _POSTGRES_CODES = {
     "42P01": Failure.SCHEMA,
     "42703": Failure.SCHEMA,
     "42501": Failure.AWAY,
+    "57014": Failure.SLOW,
 }
 
 _MARIADB_CODES = {
@@ -85,13 +88,13 @@ _MARIADB_CODES = {
     1792: Failure.AWAY,
     1836: Failure.AWAY,
     1927: Failure.AWAY,
-    1969: Failure.AWAY,
+    1969: Failure.SLOW,
     2002: Failure.AWAY,
     2003: Failure.AWAY,
     2006: Failure.AWAY,
     2013: Failure.AWAY,
     2014: Failure.AWAY,
-    3024: Failure.AWAY,
+    3024: Failure.SLOW,
 }
 
 # The low byte of SQLite's extended result code.

@@ -23,17 +23,6 @@ class Plan:
     gap: Gap | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Share:
-    """What a gap means to the triggers armed after ``armed_after`` (None: ever) and up to ``armed_until``."""
-
-    expression: str
-    due_at: datetime
-    armed_after: datetime | None
-    armed_until: datetime
-    detail: str
-
-
 def baseline(due: Due, newest: datetime | None) -> datetime | None:
     """Return the instant up to which nothing can have been missed, if anything tells."""
     return max((i for i in (newest, due.since) if i is not None), default=None)
@@ -77,25 +66,26 @@ def plan(
     return Plan(fires, Gap(due.expression, first, last, count, tuple(kept)))
 
 
-def shares(gap: Gap, expression: Expression, arms: Iterable[datetime]) -> list[Share]:
-    """Return how the triggers share in ``gap``, each by the instant from which it counts.
-
-    ``arms`` are the instants in the gap at which triggers were armed.
-    """
-    found = [Share(gap.expression, gap.last, None, gap.first, _detail(gap.count, gap.first, gap))]
-    starts = {expression.next(armed - _INSTANT) for armed in arms if gap.first < armed <= gap.last}
-    for start in sorted(start for start in starts if start is not None):
-        after = expression.previous(start)
-        assert after is not None
-        count = expression.count_between(after, gap.last)
-        found.append(Share(gap.expression, gap.last, after, start, _detail(count, start, gap)))
-    return found
+def in_words(gap: Gap) -> str:
+    """Return what those triggers missed that counted before the gap began."""
+    return _words(gap.count, gap.first, gap.last)
 
 
-def _detail(count: int, first: datetime, gap: Gap) -> str:
+def in_words_since(
+    gap: Gap, expression: Expression, arms: Iterable[datetime]
+) -> dict[datetime, str]:
+    """Return what those triggers missed that were armed at ``arms``, which lie in the gap."""
+    words = {}
+    count, counted_after = 0, gap.last
+    for armed in sorted(set(arms), reverse=True):
+        before = armed - _INSTANT
+        count += expression.count_between(before, counted_after)
+        counted_after = before
+        words[armed] = _words(count, expression.next(before) or gap.last, gap.last)
+    return words
+
+
+def _words(count: int, first: datetime, last: datetime) -> str:
     if count == 1:
-        return f"1 occurrence was missed, at {format_instant(gap.last)}."
-    return (
-        f"{count:,} occurrences were missed, from {format_instant(first)} "
-        f"to {format_instant(gap.last)}."
-    )
+        return f"1 occurrence was missed, at {format_instant(last)}."
+    return f"{count:,} occurrences were missed, from {format_instant(first)} to {format_instant(last)}."

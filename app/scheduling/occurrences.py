@@ -4,8 +4,8 @@ A claim is one write transaction for all that is due together. It reads the defi
 committed, so that nobody's memory decides what fires.
 """
 
-from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import asdict, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from sqlalchemy import Connection, delete, select
@@ -13,11 +13,12 @@ from sqlalchemy import Connection, delete, select
 from app import cron
 from app.cron import Expression
 from app.db import Database
-from app.errors import DatabaseUnavailable
-from app.scheduling.missed import Plan, baseline, fires_straight, plan, shares
+from app.errors import DatabaseTooSlow, DatabaseUnavailable
+from app.scheduling.missed import Plan, baseline, fires_straight, plan
 from app.scheduling.models import schedule_occurrences
+from app.scheduling.starting import RunWriter, due_rows
 from app.scheduling.statements import parameter, statements
-from app.scheduling.values import AHEAD, Claimed, Due, Fired, Gap
+from app.scheduling.values import AHEAD, Claimed, Due, Gap
 
 _TRIES = 50
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)
@@ -35,7 +36,9 @@ class OccurrenceLedger:
         self._database = database
         self._sql = statements(database.dialect)
         self._catch_up = catch_up
-        self._max_attempts = max_attempts
+        self._runs = RunWriter(self._sql, database.dialect, max_attempts)
+        self._large: set[str] = set()
+        """Expressions with more triggers than one statement can serve within its time limit."""
 
     def claim(self, due: Sequence[Due], node: str) -> Claimed:
         """Claim what of ``due`` nobody has claimed yet, at most one instant of each expression.
@@ -47,6 +50,12 @@ class OccurrenceLedger:
             try:
                 claimed = self._database.write(lambda c: self._claim(c, due, node))
             except _Overtaken:
+                continue
+            except DatabaseTooSlow:
+                expressions = {d.expression for d in due}
+                if expressions <= self._large:
+                    raise
+                self._large |= expressions
                 continue
             return replace(claimed, overtaken=tries)
         raise DatabaseUnavailable("other nodes kept claiming the same occurrences; try again")
@@ -67,12 +76,7 @@ class OccurrenceLedger:
             return 0
 
         def work(connection: Connection) -> int:
-            values = {"now": self._database.now(connection), "max_attempts": self._max_attempts}
-            last_id = connection.scalar(self._sql.last_run)
-            connection.execute(self._sql.insert_late_runs, {**span, **values})
-            counts = self._counts(connection, last_id, found)
-            self._write_counts(connection, counts)
-            return sum(counts.values())
+            return self._runs.start_late(connection, span, found, self._database.now(connection))
 
         return self._database.write(work)
 
@@ -103,9 +107,10 @@ class OccurrenceLedger:
         if any((gap.expression, instant) not in won for gap in gaps for instant in gap.kept):
             raise _Overtaken
         ours = [d for d in fires if (d.expression, d.due_at) in won]
-        fired = self._start(connection, ours, now) if ours else []
+        in_portions = not self._large.isdisjoint(ready)
+        fired = self._runs.start(connection, ours, now, in_portions=in_portions) if ours else []
         if gaps:
-            self._write_missed(connection, gaps, parsed, now)
+            self._runs.write_missed(connection, gaps, parsed, now, in_portions=in_portions)
         return Claimed(now, tuple(fired), gaps, early)
 
     def _plans(
@@ -116,7 +121,7 @@ class OccurrenceLedger:
         now: datetime,
     ) -> list[Plan]:
         rows = connection.execute(
-            self._sql.newest, {"rows": _due_rows(ready.values()), "horizon": now + AHEAD}
+            self._sql.newest, {"rows": due_rows(ready.values()), "horizon": now + AHEAD}
         )
         newest: dict[str, datetime | None] = {row.expression: row.newest for row in rows}
         new = {e: d for e, d in ready.items() if (newest[e] or _LONG_AGO) < d.due_at}
@@ -135,7 +140,7 @@ class OccurrenceLedger:
         """
         known = {d.expression: baseline(d, newest[d.expression]) for d in due}
         found = {}
-        for row in connection.execute(self._sql.armed, {"rows": _due_rows(due)}):
+        for row in connection.execute(self._sql.armed, {"rows": due_rows(due)}):
             unarmed = known[row.expression] if row.unarmed else None
             candidates = [instant for instant in (row.earliest, unarmed) if instant is not None]
             if candidates:
@@ -164,65 +169,6 @@ class OccurrenceLedger:
             self._sql.insert_occurrences, {"rows": parameter(rows), "now": now, "node": node}
         )
         return {(row.expression, row.due_at) for row in inserted}
-
-    def _start(self, connection: Connection, due: Sequence[Due], now: datetime) -> list[Fired]:
-        """Insert the runs of ``due`` and write down how many."""
-        keys = [(d.expression, d.due_at) for d in due]
-        last_id = connection.scalar(self._sql.last_run)
-        inserted = connection.execute(
-            self._sql.insert_runs,
-            {"rows": _due_rows(due), "now": now, "max_attempts": self._max_attempts},
-            execution_options={"preserve_rowcount": True},
-        ).rowcount
-        if len(keys) == 1 and self._database.dialect != "mariadb":
-            # MariaDB counts rows that it found as well.
-            counts = {keys[0]: inserted}
-        else:
-            counts = self._counts(connection, last_id, set(keys))
-        self._write_counts(connection, counts)
-        return [Fired(*key, counts.get(key, 0)) for key in keys]
-
-    def _counts(
-        self, connection: Connection, last_id: int, wanted: Set[tuple[str, datetime]]
-    ) -> dict[tuple[str, datetime], int]:
-        """Return how many of the runs after ``last_id`` belong to each of the ``wanted``."""
-        rows = connection.execute(self._sql.count_runs, {"last_id": last_id})
-        counts = {(row.expression, row.due_at): row.runs for row in rows}
-        return {key: runs for key, runs in counts.items() if key in wanted}
-
-    def _write_counts(
-        self, connection: Connection, counts: Mapping[tuple[str, datetime], int]
-    ) -> None:
-        if counts:
-            rows = (
-                {"expression": expression, "due_at": due_at, "runs": runs}
-                for (expression, due_at), runs in counts.items()
-            )
-            connection.execute(self._sql.add_counts, {"rows": parameter(rows)})
-
-    def _write_missed(
-        self,
-        connection: Connection,
-        gaps: Sequence[Gap],
-        parsed: Mapping[str, Expression],
-        now: datetime,
-    ) -> None:
-        """Give each trigger that missed something one run that says what."""
-        spans = parameter(
-            {"expression": gap.expression, "first": gap.first, "last": gap.last} for gap in gaps
-        )
-        arms: dict[str, list[datetime]] = {}
-        for row in connection.execute(self._sql.arms_within, {"rows": spans}):
-            arms.setdefault(row.expression, []).append(row.armed_at)
-        parts = (
-            asdict(share)
-            for gap in gaps
-            for share in shares(gap, parsed[gap.expression], arms.get(gap.expression, ()))
-        )
-        connection.execute(
-            self._sql.insert_missed,
-            {"rows": parameter(parts), "now": now, "max_attempts": self._max_attempts},
-        )
 
     # --- purging ------------------------------------------------------------------------------------
 
@@ -265,7 +211,3 @@ class OccurrenceLedger:
 
 class _Overtaken(Exception):
     """Another node recorded something in the gap meanwhile, so the plan no longer holds."""
-
-
-def _due_rows(due: Iterable[Due]) -> str:
-    return parameter({"expression": d.expression, "due_at": d.due_at} for d in due)

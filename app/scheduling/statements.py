@@ -21,10 +21,11 @@ DUE: Mapping[str, Kind] = {"expression": "text", "due_at": "instant"}
 OCCURRENCE: Mapping[str, Kind] = {**DUE, "state": "text"}
 COUNTED: Mapping[str, Kind] = {**DUE, "runs": "number"}
 SPAN: Mapping[str, Kind] = {"expression": "text", "first": "instant", "last": "instant"}
-SHARE: Mapping[str, Kind] = {
+MISSED: Mapping[str, Kind] = {**DUE, "first": "instant", "detail": "text"}
+MISSED_SINCE_ARMED: Mapping[str, Kind] = {
     **DUE,
-    "armed_after": "instant",
-    "armed_until": "instant",
+    "automation_id": "text",
+    "trigger_id": "text",
     "detail": "text",
 }
 
@@ -42,6 +43,7 @@ _INSTANTS = {"now", "horizon", "armed_after", "first", "last"}
 _ENABLED = "JOIN automation_triggers t ON t.enabled = 1 AND t.expression = due.expression"
 _ARM = """LEFT JOIN automation_trigger_arms r
     ON r.automation_id = t.automation_id AND r.trigger_id = t.id"""
+_PORTION = "AND t.automation_id > :after AND t.automation_id <= :until"
 _RUN_COLUMNS = """automation_id, automation_name, automation_revision, trigger_type, trigger_id,
     target_repository, target_ref, target_workflow, due_at, queued_at, attempt, max_attempts,
     events, state, finished_at, reason_code, reason_detail"""
@@ -58,13 +60,19 @@ class Statements:
     armed: TextClause
     """DUE → expression, earliest, unarmed: from when the enabled triggers count."""
     arms_within: TextClause
-    """SPAN → expression, armed_at: at which instants between first and last triggers were armed."""
+    """SPAN → expression, automation_id, trigger_id, armed_at of what was armed after first, up to last."""
     insert_occurrences: TextClause
     """OCCURRENCE → expression, due_at of those that were not there yet."""
     insert_runs: TextClause
     """DUE: a run of each trigger that is enabled and was armed in time."""
+    insert_portion_of_runs: TextClause
+    """The same for automations with ids above :after, up to :until."""
     insert_missed: TextClause
-    """SHARE: a run in state missed of each trigger."""
+    """MISSED: a run in state missed of each trigger that counted from first on."""
+    insert_portion_of_missed: TextClause
+    """The same for automations with ids above :after, up to :until."""
+    insert_missed_since_armed: TextClause
+    """MISSED_SINCE_ARMED: a run in state missed of the trigger that it names, if that is enabled still."""
     late: TextClause
     """→ expression, due_at of what fired from :first to :last, where a trigger that was armed in time,
     but after :armed_after, has no run."""
@@ -90,6 +98,24 @@ def statements(dialect: str) -> Statements:
         else "ON CONFLICT (automation_id, trigger_id, due_at) DO NOTHING"
     )
     late = _late(dialect)
+    join = "CROSS JOIN" if dialect == "sqlite" else "JOIN"
+
+    def insert_runs(portion: str = "") -> TextClause:
+        return _statement(
+            f"""INSERT INTO runs ({_RUN_COLUMNS})
+            SELECT {_RUN_VALUES}, 'queued', NULL, NULL, NULL
+            FROM {_triggers(dialect, DUE, portion)}
+            WHERE r.armed_at IS NULL OR r.armed_at <= due.due_at {keep}"""
+        )
+
+    def insert_missed(portion: str = "") -> TextClause:
+        return _statement(
+            f"""INSERT INTO runs ({_RUN_COLUMNS})
+            SELECT {_RUN_VALUES}, 'missed', :now, 'missed', due.detail
+            FROM {_triggers(dialect, MISSED, portion)}
+            WHERE r.armed_at IS NULL OR r.armed_at <= due.first {keep}"""
+        )
+
     return Statements(
         newest=_result(
             f"""SELECT due.expression, (
@@ -107,7 +133,7 @@ def statements(dialect: str) -> Statements:
             unarmed=Integer(),
         ),
         arms_within=_result(
-            f"""SELECT DISTINCT due.expression, r.armed_at
+            f"""SELECT due.expression, t.automation_id, t.id AS trigger_id, r.armed_at
             FROM {_rows(dialect, SPAN)} {_ENABLED} {_ARM}
             WHERE r.armed_at > due.first AND r.armed_at <= due.last""",
             armed_at=Instant(),
@@ -121,18 +147,17 @@ def statements(dialect: str) -> Statements:
             {nothing} RETURNING expression, due_at""",
             due_at=Instant(),
         ),
-        insert_runs=_statement(
-            f"""INSERT INTO runs ({_RUN_COLUMNS})
-            SELECT {_RUN_VALUES}, 'queued', NULL, NULL, NULL
-            FROM {_triggers(dialect, DUE)}
-            WHERE r.armed_at IS NULL OR r.armed_at <= due.due_at {keep}"""
-        ),
-        insert_missed=_statement(
+        insert_runs=insert_runs(),
+        insert_portion_of_runs=insert_runs(_PORTION),
+        insert_missed=insert_missed(),
+        insert_portion_of_missed=insert_missed(_PORTION),
+        insert_missed_since_armed=_statement(
             f"""INSERT INTO runs ({_RUN_COLUMNS})
             SELECT {_RUN_VALUES}, 'missed', :now, 'missed', due.detail
-            FROM {_triggers(dialect, SHARE)}
-            WHERE coalesce(r.armed_at, due.armed_until) <= due.armed_until
-                AND (due.armed_after IS NULL OR r.armed_at > due.armed_after) {keep}"""
+            FROM {_rows(dialect, MISSED_SINCE_ARMED)}
+            {join} automation_triggers t ON t.automation_id = due.automation_id
+                AND t.id = due.trigger_id AND t.enabled = 1 AND t.expression = due.expression
+            {join} automations a ON a.id = due.automation_id WHERE 1 = 1 {keep}"""
         ),
         late=_result(
             f"SELECT DISTINCT due.expression, due.due_at FROM {late}",
@@ -192,7 +217,7 @@ def _rows(dialect: str, columns: Mapping[str, Kind]) -> str:
     return f"JSON_TABLE(:rows, '$[*]' COLUMNS({listed})) AS due"
 
 
-def _triggers(dialect: str, columns: Mapping[str, Kind]) -> str:
+def _triggers(dialect: str, columns: Mapping[str, Kind], portion: str) -> str:
     """Return the enabled triggers of the given rows, with their automation ``a`` and arm ``r``.
 
     SQLite goes through them in the order of the tables' keys: in the order of the expressions, each
@@ -202,7 +227,7 @@ def _triggers(dialect: str, columns: Mapping[str, Kind]) -> str:
     order = "ORDER BY t.automation_id, t.id LIMIT -1" if sqlite else ""
     listed = ", ".join(f"due.{name} AS {name}" for name in columns)
     return f"""(SELECT t.automation_id AS automation_id, t.id AS trigger_id, {listed}
-            FROM {_rows(dialect, columns)} {_ENABLED} {order}) AS due
+            FROM {_rows(dialect, columns)} {_ENABLED} {portion} {order}) AS due
         {"CROSS JOIN" if sqlite else "JOIN"} automations a ON a.id = due.automation_id
         LEFT JOIN automation_trigger_arms r
             ON r.automation_id = due.automation_id AND r.trigger_id = due.trigger_id"""
