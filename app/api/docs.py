@@ -6,7 +6,7 @@ from pathlib import Path
 from flask import Response, current_app, request
 from flask_smorest import Blueprint
 
-from app.api.access import PUBLIC
+from app.api.access import PUBLIC, open_to
 from app.api.calls import call, text_answer
 from app.api.openapi import document_of
 from app.api.parameters import SLUG
@@ -19,6 +19,12 @@ PAGE_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
+
+
+@open_to(PUBLIC)
+def front_door() -> Response:
+    """Send a browser that was given the bare address to what there is to read."""
+    return Response(status=302, headers={"Location": "/docs"})
 
 
 @call(

@@ -1,14 +1,14 @@
 """How commands speak and read: tables for people, JSON for programs, complaints on stderr."""
 
 import json
+import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 import click
-from rich.console import Console
-from rich.table import Table
+from rich.cells import cell_len, set_cell_size
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -42,12 +42,12 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], empty:
         for row in listed:
             click.echo("\t".join(cell.replace("\t", " ").replace("\n", " ") for cell in row))
         return
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in columns:
-        table.add_column(column, overflow="fold")
-    for row in listed:
-        table.add_row(*row)
-    Console(highlight=False, markup=False).print(table)
+    # Not cut and not folded, whatever the width: what is shown can be copied.
+    shown = [list(columns), *([_for_people(cell) for cell in row] for row in listed)]
+    widths = [max(map(cell_len, column)) for column in zip(*shown, strict=True)]
+    for number, row in enumerate(shown):
+        padded = (set_cell_size(cell, width) for cell, width in zip(row, widths, strict=True))
+        click.secho("  ".join(padded).rstrip(), bold=number == 0)
 
 
 def print_fields(fields: Iterable[tuple[str, object]]) -> None:
@@ -69,6 +69,11 @@ def instant(text: str | None, option: str) -> datetime | None:
             "expected an instant as in 2027-01-01T00:00:00Z", param_hint=option
         ) from None
     return given if given.tzinfo else given.replace(tzinfo=UTC)
+
+
+def _for_people(text: str) -> str:
+    """Return an instant without the fraction of its second, anything else as it is."""
+    return re.sub(r"^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\.\d+Z$", r"\1Z", text)
 
 
 def _cell(value: object) -> str:

@@ -44,8 +44,8 @@ class _Child:
 class Supervisor:
     """Runs until SIGTERM or SIGINT; then stops the programs and waits up to ``patience`` seconds.
 
-    A second signal ends what is left at once. Where the supervisor itself is killed, Linux tells the
-    programs to end.
+    The first of them is stopped last: it is what people look through at the others. A second signal
+    ends what is left at once. Where the supervisor itself is killed, Linux tells the programs to end.
     """
 
     def __init__(self, programs: Sequence[Program], *, patience: float) -> None:
@@ -116,27 +116,43 @@ class Supervisor:
         tell()
 
     def _stop(self) -> int:
-        _say("stopping; a second signal ends everything at once")
-        running = {c.program.name: c.process for c in self._children if c.process is not None}
-        for process in running.values():
-            process.terminate()
+        """Stop the programs but the first, and then the first; return 1 if one had to be killed."""
+        running = [c for c in self._children if c.process is not None and c.process.poll() is None]
+        names = ", ".join(c.program.name for c in running)
+        _say(
+            f"stopping {names or 'nothing'}; runs at work may end first, for "
+            f"{self._patience:g} s at most. A second signal ends everything at once."
+        )
         deadline = time.monotonic() + self._patience
-        while any(p.poll() is None for p in running.values()):
+        first = self._children[0]
+        behind = [
+            self._ended(c, deadline) for c in self._told([c for c in running if c is not first])
+        ]
+        front = [self._ended(c, deadline) for c in self._told([c for c in running if c is first])]
+        return 0 if all(behind + front) else 1
+
+    def _told(self, children: list[_Child]) -> list[_Child]:
+        for child in children:
+            if child.process is not None:
+                child.process.terminate()
+        return children
+
+    def _ended(self, child: _Child, deadline: float) -> bool:
+        """Wait for a program that was told to end; kill it, and say so, if it does not in time."""
+        process = child.process
+        assert process is not None
+        while process.poll() is None:
             if self._signals > 1 or time.monotonic() > deadline:
-                break
-            self._woken.wait(0.5)
-            self._woken.clear()
-        code = 0
-        for name, process in running.items():
-            if process.poll() is None:
-                _say(f"{name} did not end in time and is killed")
-                code = 1
+                _say(f"{child.program.name} did not end in time and is killed")
                 try:
                     os.killpg(process.pid, signal.SIGKILL)
                 except ProcessLookupError:
                     pass
                 process.wait(10)
-        return code
+                return False
+            self._woken.wait(0.5)
+            self._woken.clear()
+        return True
 
 
 def _end_with_parent() -> None:

@@ -1,5 +1,6 @@
 """``bellringer up``: everything on one machine, under one supervisor."""
 
+import errno
 import os
 import secrets
 import shutil
@@ -20,7 +21,7 @@ from app.cli.output import complain
 from app.cli.supervisor import Program, Supervisor
 from app.db import Database, open_database
 from app.db.migrating import migrate
-from app.settings import PREFIX, Settings
+from app.settings import PREFIX, Settings, default_of
 
 
 @click.command()
@@ -28,8 +29,9 @@ from app.settings import PREFIX, Settings
 @click.option(
     "--demo/--no-demo", default=False, help="On an empty database, make an automation to look at."
 )
+@click.option("--no-import", is_flag=True, help="Leave the directory automations/ alone.")
 @click.pass_context
-def up(ctx: click.Context, bind: str | None, demo: bool) -> None:
+def up(ctx: click.Context, bind: str | None, demo: bool, no_import: bool) -> None:
     """Migrate, import automations/, then run web, scheduler and worker until told to stop."""
     if bind:
         os.environ[f"{PREFIX}BIND"] = bind
@@ -38,9 +40,10 @@ def up(ctx: click.Context, bind: str | None, demo: bool) -> None:
     settings.data_dir.mkdir(parents=True, exist_ok=True)
     database = open_database(settings)
     migrate(database)
-    report = import_legacy(database, settings.automations_dir)
-    if report.imported or report.skipped or report.rename_problem:
-        tell(report)
+    if not no_import:
+        report = import_legacy(database, settings.automations_dir)
+        if report.imported or report.skipped or report.rename_problem:
+            tell(report)
     made_demo = demo and _make_demo(database, settings)
     token, is_new = _admin_token(database, settings)
     database.close()
@@ -68,11 +71,15 @@ def _programs(settings: Settings) -> list[Program]:
         *("-m", "gunicorn", "--config", "python:app.gunicorn", "--bind", settings.bind),
         *("--workers", str(settings.web_workers), "app.wsgi:app"),
     )
-    return [
-        Program("web", gunicorn, {"PROMETHEUS_MULTIPROC_DIR": str(metrics.absolute())}),
-        Program("scheduler", ("-m", "app", "scheduler")),
-        Program("worker", ("-m", "app", "worker")),
-    ]
+    web = Program("web", gunicorn, {"PROMETHEUS_MULTIPROC_DIR": str(metrics.absolute())})
+    scheduler = Program("scheduler", ("-m", "app", "scheduler"))
+    worker = Program("worker", ("-m", "app", "worker"))
+    if settings.metrics_bind is not None:
+        # Both would listen there: the worker takes the next port.
+        host, _, port = settings.metrics_bind.rpartition(":")
+        worker.environment = {f"{PREFIX}METRICS_BIND": f"{host}:{int(port) + 1}"}
+    # Stopped from the end: the web serves until nothing runs, so that a run can be canceled meanwhile.
+    return [web, scheduler, worker]
 
 
 def _refuse_taken_port(bind: str) -> None:
@@ -85,9 +92,12 @@ def _refuse_taken_port(bind: str) -> None:
             probe.bind((host, int(port)))
         except (OSError, OverflowError) as error:
             reason = getattr(error, "strerror", None) or str(error)
+            taken = (
+                "Is it running already? " if getattr(error, "errno", 0) == errno.EADDRINUSE else ""
+            )
             complain(
                 f"Cannot serve at {bind}: {reason}.",
-                f"Is it running already? {PREFIX}BIND or --bind names another address.",
+                f"{taken}{PREFIX}BIND or --bind names another address.",
             )
             sys.exit(1)
 
@@ -124,6 +134,10 @@ def _welcome(settings: Settings, address: str, token: str, is_new: bool, made_de
         "",
         "What next, in another terminal:",
     ]
+    if settings.bind != default_of("bind"):
+        lines += [f"  export {PREFIX}URL={address}"]
+    if settings.data_dir != default_of("data_dir"):
+        lines += [f"  export {PREFIX}DATA_DIR={settings.data_dir.absolute()}"]
     if made_demo:
         lines += [
             f"  {command} run list                        (the demo 'hello' runs at each full minute)",
@@ -135,7 +149,7 @@ def _welcome(settings: Settings, address: str, token: str, is_new: bool, made_de
         "      --workflow ci/nightly.sh --schedule '0 3 * * *'",
         f'  curl -H "Authorization: Bearer $(cat {file})" {address}/api/v1/automations',
         "",
-        "Ctrl-C stops it; runs that are at work may end first.",
+        f"Ctrl-C stops it; runs that are at work may end first, for {settings.drain:g} s at most.",
         "",
     ]
     click.echo("\n".join(lines))

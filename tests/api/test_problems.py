@@ -53,6 +53,8 @@ def test_every_domain_error_has_an_answer(api: Api) -> None:
         errors.ImportRefused,
         errors.RunFailure,
         errors.SchemaOutOfDate,
+        errors.PluginInvalid,
+        errors.WouldOverwrite,
     }
     kinds = {
         kind

@@ -13,6 +13,11 @@ function code(text) {
   return element("code", {}, text);
 }
 
+// Text with `code` in it.
+function prose(text) {
+  return String(text ?? "").split("`").map((part, index) => (index % 2 ? code(part) : part));
+}
+
 function json(value) {
   return element("pre", {}, JSON.stringify(value, null, 2));
 }
@@ -37,7 +42,7 @@ function parametersOf(parameters) {
     code(parameter.name),
     parameter.in + (parameter.required ? ", required" : ""),
     typeOf(parameter.schema),
-    parameter.description ?? "",
+    element("span", {}, ...prose(parameter.description)),
   ]);
   return element("section", {}, element("h4", {}, "Parameters"),
     table(["name", "in", "type", ""], rows));
@@ -54,7 +59,7 @@ function contentOf(content) {
 function responsesOf(responses) {
   const rows = Object.entries(responses).map(([status, response]) => {
     const headers = Object.keys(response.headers ?? {}).filter((name) => name !== "X-Request-Id");
-    const cell = element("div", {}, response.description);
+    const cell = element("div", {}, ...prose(response.description));
     if (headers.length) cell.append(element("div", { className: "dim" }, headers.join(", ")));
     if (status < 400) cell.append(...contentOf(response.content));
     return [code(status), cell];
@@ -69,7 +74,7 @@ function operation(path, method, described, shared) {
     element("summary", {},
       element("span", { className: "method" }, method.toUpperCase()), code(path), " ",
       element("span", { className: "about" }, described.summary ?? "")),
-    element("p", {}, described.description ?? ""),
+    element("p", {}, ...prose(described.description)),
     element("p", { className: "dim" }, `Role: ${role}`),
     parametersOf([...shared, ...(described.parameters ?? [])]),
     body ? element("section", {}, element("h4", {}, "Body"), ...contentOf(body.content)) : null,
@@ -86,9 +91,9 @@ function show(main, api) {
     }
   }
   const about = Object.fromEntries((api.tags ?? []).map((tag) => [tag.name, tag.description]));
-  main.append(element("p", {}, api.info.description ?? ""));
+  main.append(element("p", {}, ...prose(api.info.description)));
   for (const [tag, operations] of groups) {
-    main.append(element("h2", {}, tag), element("p", {}, about[tag] ?? ""), ...operations);
+    main.append(element("h2", {}, tag), element("p", {}, ...prose(about[tag])), ...operations);
   }
   main.append(element("h2", {}, "schemas"));
   for (const [name, schema] of Object.entries(api.components?.schemas ?? {})) {

@@ -20,18 +20,23 @@ def fired(nodes: Nodes) -> int:
     return sum(o.state == "fired" for o in nodes.world.occurrences())
 
 
+def registered(nodes: Nodes) -> int:
+    return nodes.world.database.read(lambda c: c.scalar(text("SELECT count(*) FROM nodes")))
+
+
 @pytest.mark.parametrize("count", [2, 5])
 def test_schedulers_share_out_each_occurrence_once(nodes: Nodes, count: int) -> None:
     for number in range(10):
         nodes.world.save(f"a{number}", EVERY_MINUTE)
     nodes.start(count)
+    # Told to stop before it listens to signals, a process ends as any other would.
+    until(lambda: registered(nodes) == count, 60)
     until(lambda: fired(nodes) >= 4, 40)
     nodes.end()
     assert check_that_nothing_is_lost(nodes.world) >= 4
     assert all(o.runs == 10 for o in nodes.world.occurrences() if o.state == "fired")
     assert {p.returncode for p in nodes.processes} == {0}
-    left = nodes.world.database.read(lambda c: c.scalar(text("SELECT count(*) FROM nodes")))
-    assert left == 0
+    assert registered(nodes) == 0
 
 
 def test_killed_schedulers_lose_and_repeat_nothing(nodes: Nodes) -> None:
