@@ -7,10 +7,12 @@ settings that the service reads.
 import os
 
 from alembic import context
+from alembic.util import CommandError
 from sqlalchemy import Connection
 
 from app.db.connecting import DatabaseLimits, build_engine, normalize_url
 from app.db.migrating import exclusively, sqlite_foreign_keys_off
+from app.errors import SettingsInvalid
 from app.models import metadata
 from app.settings import load
 
@@ -25,9 +27,11 @@ OPTIONS = {
 
 def url() -> str:
     """Return the database's URL: the caller's, or that of the settings."""
-    return context.config.get_main_option("sqlalchemy.url") or normalize_url(
-        load(os.environ).database_url
-    )
+    given = context.config.get_main_option("sqlalchemy.url")
+    try:
+        return given or normalize_url(load(os.environ).database_url)
+    except SettingsInvalid as error:
+        raise CommandError(str(error)) from None
 
 
 def run_offline() -> None:

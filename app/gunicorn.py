@@ -5,6 +5,8 @@ up to a minute.
 """
 
 import os
+import socket
+import struct
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,8 @@ max_requests = 0
 preload_app = False
 control_socket_disable = True
 
+SILENCE = 20
+"""Seconds for which a client may send nothing of what it announced, or read nothing of its answer."""
 _DIRECTORY = os.environ.get("PROMETHEUS_MULTIPROC_DIR")
 
 
@@ -30,6 +34,14 @@ def on_starting(server: Any) -> None:
         Path(_DIRECTORY).mkdir(parents=True, exist_ok=True)
         for file in Path(_DIRECTORY).glob("*.db"):
             file.unlink(missing_ok=True)
+
+
+def when_ready(server: Any) -> None:
+    """Let no client that fell silent keep a thread: what is accepted inherits the listener's limits."""
+    limit = struct.pack("ll", SILENCE, 0)
+    for listener in server.LISTENERS:
+        listener.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, limit)
+        listener.sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
 
 
 def child_exit(server: Any, worker: Any) -> None:

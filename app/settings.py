@@ -327,7 +327,7 @@ def _read_file(
     except (OSError, UnicodeDecodeError) as error:
         problems.append(f"{file}: cannot be read ({type(error).__name__})")
         return
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:
         problems.append(f"{file}: {error}")
         return
     known = table()

@@ -7,6 +7,7 @@ from flask import Flask
 
 from app.errors import SettingsInvalid
 from app.factory import create_app
+from app.log_output import configure_logging
 from app.settings import load
 
 _APP_LOAD_ERROR = 4
@@ -15,7 +16,9 @@ _APP_LOAD_ERROR = 4
 
 def _load_app() -> Flask:
     try:
-        return create_app(load(os.environ))
+        settings = load(os.environ)
+        configure_logging(settings.log_format, settings.log_level)
+        return create_app(settings)
     except SettingsInvalid as error:
         lines = "".join(f"  {problem}\n" for problem in error.problems)
         sys.stderr.write(f"Bellringer does not start, its settings are wrong:\n{lines}")

@@ -5,7 +5,7 @@ import math
 from typing import Any, NoReturn
 
 from flask import request
-from werkzeug.exceptions import RequestEntityTooLarge
+from werkzeug.exceptions import HTTPException, RequestEntityTooLarge
 
 from app.api.problems import Refusal
 
@@ -43,7 +43,13 @@ def read_optional_json(media_type: str = JSON) -> Any:
 
 
 def _raw() -> bytes:
-    raw = request.get_data(cache=False)
+    try:
+        raw = request.get_data(cache=False)
+    except HTTPException:
+        raise
+    except Exception:
+        # The server has errors of its own for chunks that are none and clients that fell silent.
+        raise Refusal("bad-request", "The body broke off, or is not chunked as it says.") from None
     if len(raw) > BODY_LIMIT:
         raise RequestEntityTooLarge
     return raw

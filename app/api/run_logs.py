@@ -1,13 +1,16 @@
 """The call on a run's log: as plain text, or live as server-sent events.
 
 Neither holds a database connection while it waits for a line or for its client. A live stream ends
-after a minute at the latest and the client comes again, so that it never keeps a server thread.
+after a minute at the latest and the client comes again, so that it never keeps a server thread; and
+where many are followed at once, the rest are answered with what there is and come again in a second,
+so that streams never keep all threads.
 """
 
 import itertools
 import json
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 
 import structlog
 from flask import Response, request
@@ -25,10 +28,13 @@ log = structlog.get_logger()
 blueprint = Blueprint("logs", __name__, description="What runs wrote.")
 
 STREAM_SECONDS = 60.0
+STREAMS_AT_MOST = 8
+"""How many streams one process keeps open: half of its threads (``app/gunicorn.py``)."""
 POLL_SECONDS = 0.5
 _KEEP_ALIVE_SECONDS = 15.0
 _LINES_AT_A_TIME = 500
 _EVENT_STREAM = "text/event-stream"
+_places = threading.BoundedSemaphore(STREAMS_AT_MOST)
 
 
 @call(
@@ -58,7 +64,8 @@ def read_log(run_id: str) -> Response:
     """Read the log of a run.
 
     As text: the lines so far. With `Accept: text/event-stream`: those, and then each as it is written,
-    until an `end` event. A stream ends after a minute; come again with `Last-Event-ID`, as browsers do.
+    until an `end` event. A stream ends after a minute, or at once where many are followed; come again
+    with `Last-Event-ID`, as browsers do.
     """
     number = given.number_in_path("run", run_id)
     query = given.read_query(given.AFTER_LINE, given.ATTEMPT)
@@ -81,35 +88,44 @@ class _Reader:
         self._attempt = attempt
         self._after = min(after, 2**31 - 1)
 
-    def text(self) -> Iterator[bytes]:
+    def text(self) -> Generator[bytes]:
         """Yield the lines so far as text."""
         while lines := self._more():
             yield "".join(f"{line.text}\n" for line in lines).encode("utf-8", "replace")
 
-    def events(self) -> Iterator[bytes]:
+    def events(self) -> Generator[bytes]:
         """Yield the lines so far and those to come as server-sent events."""
-        clock = self._parts.clock
-        ends = clock.monotonic() + STREAM_SECONDS
-        quiet_since = clock.monotonic()
         yield b"retry: 1000\n\n"
+        has_place = _places.acquire(blocking=False)
         try:
-            while clock.monotonic() < ends:
-                # Looked at before the lines: what ended had written its last line by then.
-                run = self._parts.runs.get(self._run_id)
-                for lines in iter(self._more, []):
-                    yield b"".join(_event(line) for line in lines)
-                    quiet_since = clock.monotonic()
-                if run is None or run.finished:
-                    state = json.dumps({"state": run.state if run else None})
-                    yield f"event: end\ndata: {state}\n\n".encode()
-                    return
-                if clock.monotonic() - quiet_since > _KEEP_ALIVE_SECONDS:
-                    yield b": still there\n\n"
-                    quiet_since = clock.monotonic()
-                time.sleep(POLL_SECONDS)
+            yield from self._live_events(STREAM_SECONDS if has_place else 0)
         except DatabaseUnavailable as error:
             # The client comes again by itself, after the line that it saw last.
             log.warning("log stream broke off", run=self._run_id, reason=error.reason)
+        finally:
+            if has_place:
+                _places.release()
+
+    def _live_events(self, seconds: float) -> Iterator[bytes]:
+        clock = self._parts.clock
+        quiet_since = clock.monotonic()
+        ends = quiet_since + seconds
+        while True:
+            # Looked at before the lines: what ended had written its last line by then.
+            run = self._parts.runs.get(self._run_id)
+            for lines in iter(self._more, []):
+                yield b"".join(_event(line) for line in lines)
+                quiet_since = clock.monotonic()
+            if run is None or run.finished:
+                state = json.dumps({"state": run.state if run else None})
+                yield f"event: end\ndata: {state}\n\n".encode()
+                return
+            if clock.monotonic() >= ends:
+                return
+            if clock.monotonic() - quiet_since > _KEEP_ALIVE_SECONDS:
+                yield b": still there\n\n"
+                quiet_since = clock.monotonic()
+            time.sleep(POLL_SECONDS)
 
     def _more(self) -> list[LogLine]:
         lines = self._parts.logs.read(
@@ -120,10 +136,11 @@ class _Reader:
         return lines
 
 
-def _streamed(chunks: Iterator[bytes], content_type: str) -> Response:
+def _streamed(chunks: Generator[bytes], content_type: str) -> Response:
     # The first read happens now, while there can still be a proper answer if it fails.
     started = itertools.chain([next(chunks, b"")], chunks)
     response = Response(started, content_type=content_type)
+    response.call_on_close(chunks.close)
     response.headers["Cache-Control"] = "no-store"
     response.headers["X-Accel-Buffering"] = "no"
     return response

@@ -4,13 +4,13 @@ import json
 import os
 import re
 import sys
-import tomllib
 from pathlib import Path
 from typing import Any
 
 import click
 
 from app.cli.client import client_of, refuse, segment
+from app.cli.documents import read_json, read_toml
 from app.cli.output import complain, json_option, print_fields, print_json, print_table
 from app.cli.runs import follow_run, print_run
 
@@ -141,14 +141,14 @@ def edit(ctx: click.Context, automation_id: str) -> None:
     del before["id"], before["revision"]
     text = json.dumps(before, indent=2, ensure_ascii=False) + "\n"
     while True:
-        edited = click.edit(text, extension=".json", require_save=False)
+        edited = _edited(text)
         if edited is None or _same(edited, before):
             click.echo("Nothing was changed.")
             return
         text = edited
         try:
-            body = json.loads(text)
-        except json.JSONDecodeError as error:
+            body = read_json(text)
+        except ValueError as error:
             complain(f"That is not JSON: {error}")
         else:
             answer = client.call(
@@ -219,8 +219,8 @@ def _read_definition(raw: bytes) -> dict[str, Any]:
     except UnicodeDecodeError:
         raise click.BadParameter("the file is not UTF-8", param_hint="--file") from None
     try:
-        body = json.loads(text) if text.lstrip().startswith("{") else tomllib.loads(text)
-    except (json.JSONDecodeError, tomllib.TOMLDecodeError) as error:
+        body = read_json(text) if text.lstrip().startswith("{") else read_toml(text)
+    except ValueError as error:
         raise click.BadParameter(f"neither JSON nor TOML: {error}", param_hint="--file") from None
     return {name: value for name, value in body.items() if name != "revision"}
 
@@ -241,15 +241,22 @@ def _json_input(text: str) -> object:
                 f"cannot read {text[1:]}: {error}", param_hint="--input"
             ) from None
     try:
-        return json.loads(text)
-    except json.JSONDecodeError as error:
+        return read_json(text)
+    except ValueError as error:
         raise click.BadParameter(f"not JSON: {error}", param_hint="--input") from None
+
+
+def _edited(text: str) -> str | None:
+    try:
+        return click.edit(text, extension=".json", require_save=False)
+    except UnicodeDecodeError:
+        raise click.ClickException("That is not UTF-8; nothing was saved.") from None
 
 
 def _same(text: str, document: object) -> bool:
     try:
-        return bool(json.loads(text) == document)
-    except json.JSONDecodeError:
+        return bool(read_json(text) == document)
+    except ValueError:
         return False
 
 

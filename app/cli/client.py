@@ -12,7 +12,8 @@ import httpx
 
 from app.cli.main import settings_of
 from app.cli.output import complain
-from app.settings import Settings
+from app.errors import SettingsInvalid
+from app.settings import PREFIX, Settings
 
 TOKEN_FILE = "admin-token"
 """The file in the data dir in which ``bellringer up`` keeps the token that it made."""
@@ -28,7 +29,10 @@ class Client:
         self._base = (settings.url or f"http://{_reachable(settings.bind)}").rstrip("/")
         token = settings.token or _kept_token(settings) or settings.admin_token
         headers = {"Authorization": f"Bearer {token}"} if token else {}
-        self._http = httpx.Client(base_url=self._base, headers=headers, timeout=_TIMEOUT)
+        try:
+            self._http = httpx.Client(base_url=self._base, headers=headers, timeout=_TIMEOUT)
+        except httpx.InvalidURL as error:
+            raise SettingsInvalid([f"{PREFIX}URL: {error}"]) from None
 
     def get(self, path: str, **params: object) -> Any:
         """Return the JSON that a GET answers."""
@@ -45,19 +49,30 @@ class Client:
         accept: tuple[int, ...] = (),
     ) -> httpx.Response:
         """Return the answer if it is a success or one of the statuses in ``accept``."""
-        given = {k: v for k, v in (params or {}).items() if v is not None}
+        given = {k: _utf_8(v) for k, v in (params or {}).items() if v is not None}
+        # In ASCII, so that half a character is there for the server to refuse.
+        content = None if body is None else json.dumps(body, allow_nan=False).encode()
+        sent = {k: v.encode("utf-8", "surrogateescape") for k, v in (headers or {}).items()}
+        if content is not None:
+            sent["Content-Type"] = b"application/json"
         try:
             answer = self._http.request(
                 method,
                 f"/api/v1{path}",
-                params=given,  # type: ignore[arg-type]
-                json=body,
-                headers=dict(headers or {}),
+                params=given,
+                content=content,
+                headers=sent,  # type: ignore[arg-type]  # bytes as values are taken
             )
+        except httpx.LocalProtocolError as error:
+            complain(f"That can't be sent: {error}.")
+            sys.exit(2)
         except httpx.HTTPError as error:
             self._unreachable(error)
         if not answer.is_success and answer.status_code not in accept:
             refuse(answer)
+        if answer.is_success and answer.content and "X-Request-Id" not in answer.headers:
+            complain(f"What answers at {self._base} is not Bellringer; is {PREFIX}URL right?")
+            sys.exit(1)
         return answer
 
     def pages(self, path: str, limit: int | None, **params: object) -> Iterator[dict[str, Any]]:
@@ -116,7 +131,12 @@ def client_of(ctx: click.Context) -> Client:
 
 def segment(text: str | int) -> str:
     """Return ``text`` as one segment of a path."""
-    return quote(str(text), safe="")
+    return quote(str(text), safe="", errors="surrogateescape")
+
+
+def _utf_8(value: object) -> str:
+    """Return ``value`` as text; bytes of the command line that are no UTF-8 become U+FFFD."""
+    return str(value).encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def refuse(answer: httpx.Response) -> NoReturn:
@@ -126,7 +146,7 @@ def refuse(answer: httpx.Response) -> NoReturn:
         problem = answer.json()
         headline = str(problem.get("detail") or problem.get("title"))
         errors = problem.get("errors", [])
-    except (json.JSONDecodeError, AttributeError):
+    except (ValueError, AttributeError):
         headline, errors = f"The server answered {status}.", []
     details = [f"{e.get('pointer') or '/'}: {e.get('detail')}" for e in errors]
     if status == 401:

@@ -28,14 +28,16 @@ def migrate(ctx: click.Context, no_import: bool, as_json: bool) -> None:
     before = _current_or_none(database)
     migrate_database(database)
     report = None if no_import else import_legacy(database, settings.automations_dir)
+    after = current(database)
     if as_json:
-        print_json({"from": before, "to": head(), "import": report and _as_json(report)})
+        print_json({"from": before, "to": after, "import": report and _as_json(report)})
         return
-    click.echo(
-        f"The database is at {head()} already."
-        if before == head()
-        else f"The database is at {head()} now (it was at {before or 'no schema at all'})."
-    )
+    if after != before:
+        click.echo(f"The database is at {after} now (it was at {before or 'no schema at all'}).")
+    elif after == head():
+        click.echo(f"The database is at {after} already.")
+    else:
+        click.echo(f"The database is at {after}, of a later release; it is left as it is.")
     if report is not None and (report.imported or report.skipped):
         tell(report)
 

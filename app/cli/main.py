@@ -7,6 +7,7 @@ else was faster; 5 the server or the database is away; 130 interrupted.
 import importlib
 import os
 import sys
+from pathlib import Path
 from typing import Any
 
 import click
@@ -107,6 +108,9 @@ class Commands(click.Group):
 @click.pass_context
 def main(ctx: click.Context) -> None:
     """Automations kept in SQL and rung on time."""
+    # Python has no stream at all where the caller closed it.
+    sys.stdout = sys.stdout or Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
+    sys.stderr = sys.stderr or Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
     ctx.obj = _Lazy()
 
 

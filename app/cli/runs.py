@@ -1,6 +1,7 @@
 """``bellringer run …``: looks at the ledger, over the API."""
 
 import json
+import time
 from typing import Any
 
 import click
@@ -9,8 +10,10 @@ from app.cli.client import Client, client_of, segment
 from app.cli.output import complain, json_option, print_fields, print_json, print_table
 
 _STATES = ("queued", "running", "succeeded", "failed", "canceled", "missed")
-_QUIET_STREAMS = 20
-"""Streams in a row without one event, about so many minutes, after which following gives up."""
+_QUIET_SECONDS = 1200.0
+"""How long following goes on without one event before it gives up."""
+_AGAIN_SECONDS = 1.0
+"""How long to wait before coming again after a stream that ended, as the server asks."""
 
 
 @click.group()
@@ -131,9 +134,8 @@ def rerun(ctx: click.Context, run_id: int, follow: bool, as_json: bool) -> None:
 def follow_run(client: Client, run_id: int, *, as_json: bool) -> int:
     """Print the log as it comes; return 0 if the run succeeds, else 1."""
     last: str | None = None
-    quiet = 0
-    while quiet < _QUIET_STREAMS:
-        quiet += 1
+    quiet_since = time.monotonic()
+    while time.monotonic() - quiet_since < _QUIET_SECONDS:
         for number, name, data in client.events(f"/runs/{segment(run_id)}/log", last):
             last = number or last
             if name == "end":
@@ -143,9 +145,10 @@ def follow_run(client: Client, run_id: int, *, as_json: bool) -> int:
                 else:
                     _print_end(found)
                 return 0 if found["state"] == "succeeded" else 1
-            quiet = 0
+            quiet_since = time.monotonic()
             if not as_json:
                 _print_line(data)
+        time.sleep(_AGAIN_SECONDS)
     complain(
         f"Run {run_id} has said nothing for long; 'bellringer run log {run_id} --follow' goes on."
     )

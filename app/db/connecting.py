@@ -1,5 +1,6 @@
 """How a connection is opened, per driver, so that nothing waits without a limit."""
 
+import inspect
 import sqlite3
 import time
 from collections.abc import Callable, Generator
@@ -7,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import psycopg
-from sqlalchemy import Engine, create_engine, event, make_url
+import pymysql
+from sqlalchemy import URL, Engine, create_engine, event, make_url
 
 from app.database_url import normalize_url
 
@@ -35,9 +37,10 @@ def build_engine(url: str, limits: DatabaseLimits, *, autocommit: bool) -> Engin
     """Return an engine that has not connected yet.
 
     With ``autocommit`` each statement is a transaction of its own (SQLite does so by itself, as long
-    as nobody says BEGIN).
+    as nobody says BEGIN). Raises ValueError for an option in the URL that the driver does not know.
     """
-    backend = make_url(url).get_backend_name()
+    parsed = make_url(url)
+    backend = parsed.get_backend_name()
     options: dict[str, Any] = {
         "pool_size": limits.pool,
         "max_overflow": limits.pool,
@@ -51,14 +54,34 @@ def build_engine(url: str, limits: DatabaseLimits, *, autocommit: bool) -> Engin
         )
         event.listen(engine, "connect", _sqlite_connected(limits, reading=autocommit))
         return engine
+    _refuse_unknown_options(parsed)
     options["isolation_level"] = "AUTOCOMMIT" if autocommit else "READ COMMITTED"
     if backend == "postgresql":
-        engine = create_engine(url, **options, connect_args=_postgres_arguments(limits))
+        arguments = _postgres_arguments(limits, parsed.query.get("options", ""))
+        engine = create_engine(url, **options, connect_args=arguments)
         event.listen(engine, "do_connect", _bounded_connect(limits))
         return engine
     engine = create_engine(url, **options, connect_args=_mariadb_arguments(limits))
     event.listen(engine, "connect", _mariadb_connected(limits))
     return engine
+
+
+def _refuse_unknown_options(url: URL) -> None:
+    """Raise ValueError now for what would else fail at each connection."""
+    _, given = url.get_dialect()().create_connect_args(url)
+    for name in sorted(given.keys() - _OPTIONS[url.get_backend_name()]):
+        raise ValueError(f"the driver knows no option {name!r}")
+
+
+def _named_by(function: Callable[..., Any]) -> frozenset[str]:
+    return frozenset(inspect.signature(function).parameters)
+
+
+_OPTIONS = {
+    "postgresql": _named_by(psycopg.Connection.connect)
+    | {option.keyword.decode() for option in psycopg.pq.Conninfo.get_defaults()},
+    "mariadb": _named_by(pymysql.connect),
+}
 
 
 def _sqlite_connected(limits: DatabaseLimits, *, reading: bool) -> Callable[..., None]:
@@ -76,7 +99,7 @@ def _sqlite_connected(limits: DatabaseLimits, *, reading: bool) -> Callable[...,
     return connected
 
 
-def _postgres_arguments(limits: DatabaseLimits) -> dict[str, Any]:
+def _postgres_arguments(limits: DatabaseLimits, own: object) -> dict[str, Any]:
     milliseconds = {
         "statement_timeout": limits.statement,
         "lock_timeout": limits.lock,
@@ -85,7 +108,8 @@ def _postgres_arguments(limits: DatabaseLimits) -> dict[str, Any]:
     options = " ".join(f"-c {name}={int(s * 1000)}" for name, s in milliseconds.items())
     return {
         "connect_timeout": max(1, int(limits.connect)),
-        "options": f"{options} -c timezone=UTC",
+        # The last one counts, and ours are what bounds every wait.
+        "options": f"{own} {options} -c timezone=UTC".strip(),
         "application_name": "bellringer",
         "tcp_user_timeout": int(limits.statement * 1000),
     }

@@ -136,7 +136,8 @@ def classify(error: SQLAlchemyError) -> Failure:
             return _MARIADB_CODES[number]
     elif state := getattr(cause, "sqlstate", None):
         return _POSTGRES_CODES.get(state) or _POSTGRES_CLASSES.get(state[:2], Failure.BUG)
-    if error.connection_invalidated or isinstance(error, InterfaceError):
+    # Without a statement of ours the server was being reached, or a transaction was ending.
+    if error.connection_invalidated or error.statement is None or isinstance(error, InterfaceError):
         return Failure.AWAY
     # psycopg's OperationalError has no SQLSTATE when the server was not reached, or fell silent.
     return Failure.AWAY if isinstance(cause, psycopg.OperationalError) else Failure.BUG

@@ -60,11 +60,14 @@ def known(revision: str) -> bool:
 def migrate(database: Database, revision: str = "head") -> None:
     """Upgrade to ``revision``; others who try meanwhile wait and then find nothing to do.
 
-    Raises DatabaseUnavailable.
+    A database that a later release has migrated is left as it is. Raises DatabaseUnavailable.
     """
     url = make_url(database.url)
     if url.get_backend_name() == "sqlite" and url.database:
         Path(url.database).parent.mkdir(parents=True, exist_ok=True)
+    before = current(database)
+    if before is not None and not known(before):
+        return
     engine = build_engine(database.url, DatabaseLimits(statement=3600), autocommit=False)
     try:
         with exclusively(engine) as connection:

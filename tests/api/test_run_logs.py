@@ -1,6 +1,7 @@
 """Reading logs, as text and as a stream of events."""
 
 import json
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -154,6 +155,25 @@ def test_a_stream_ends_by_itself_after_its_time_and_says_no_end(
     running.write("one")
     events = list(stream_of(live_api, f"/runs/{running.id}/log"))
     assert [event["event"] for event in events] == ["line"]
+
+
+def test_without_a_free_place_a_stream_has_the_lines_so_far_and_ends(
+    live_api: Api, running: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_logs, "_places", threading.BoundedSemaphore(1))
+    running.write("one")
+    path = f"/runs/{running.id}/log"
+    first = live_api.get(path, headers=EVENTS, documented=False)
+    followed = events_of(first.response)
+    next(followed)
+    again = [event["event"] for event in stream_of(live_api, path)]
+    assert again == ["line"]
+    first.close()
+    place = run_logs._places
+    assert place.acquire(blocking=False), "a stream that was left keeps its place"
+    running.finish()
+    over = [event["event"] for event in stream_of(live_api, path)]
+    assert over == ["line", "end"]
 
 
 def test_a_quiet_stream_says_that_it_is_there(

@@ -6,12 +6,16 @@ import socket
 import subprocess
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 from threading import Barrier
+from types import SimpleNamespace
 
 import httpx
 import pytest
 
+from app import gunicorn
+from app.api import run_logs
 from app.db import Database
 from app.runs.ledger import Held, RunLedger, Verdict
 from app.runs.logs import NewLine, RunLogs
@@ -152,6 +156,37 @@ def test_bodies_in_chunks(server: str) -> None:
     assert b"/problems/content-too-large" in answer
 
 
+@pytest.mark.parametrize("body", [b"zz\r\n{}\r\n0\r\n\r\n", b"5\r\n{}\r\n", b"2\r\n{}xx0\r\n\r\n"])
+def test_chunks_that_are_none_are_the_clients_fault(server: str, body: bytes) -> None:
+    host, _, port = server.removeprefix("http://").partition(":")
+    start = head(
+        "POST",
+        "/api/v1/automations",
+        "Content-Type: application/json",
+        "Transfer-Encoding: chunked",
+    )
+    with socket.create_connection((host, int(port)), timeout=20) as connection:
+        connection.sendall(start + body)
+        connection.shutdown(socket.SHUT_WR)
+        answer = connection.recv(65536)
+    assert answer.startswith(b"HTTP/1.1 400")
+
+
+def test_a_client_that_falls_silent_keeps_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gunicorn, "SILENCE", 1)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        gunicorn.when_ready(SimpleNamespace(LISTENERS=[SimpleNamespace(sock=listener)]))
+        with socket.create_connection(listener.getsockname()) as silent:
+            accepted, _ = listener.accept()
+            with accepted:
+                accepted.setblocking(True)
+                with pytest.raises(BlockingIOError):
+                    accepted.recv(1)
+                with pytest.raises(BlockingIOError):
+                    accepted.sendall(b"x" * 100_000_000)
+            silent.close()
+
+
 def test_a_large_body_is_refused_by_its_announced_length(server: str) -> None:
     start = head(
         "POST",
@@ -242,6 +277,22 @@ def test_a_stream_is_live_and_does_not_keep_others_waiting(
     database.close()
 
 
+def test_very_many_streams_leave_threads_for_others(server: str, server_database: str) -> None:
+    assert gunicorn.threads // 2 >= run_logs.STREAMS_AT_MOST
+    with client(server) as own:
+        own.put("/api/v1/automations/many", json=definition(), headers={"If-None-Match": "*"})
+        run = own.post("/api/v1/automations/many/runs").json()["id"]
+    host, _, port = server.removeprefix("http://").partition(":")
+    request = head("GET", f"/api/v1/runs/{run}/log", "Accept: text/event-stream")
+    with ExitStack() as streams:
+        for _ in range(3 * gunicorn.threads):
+            stream = streams.enter_context(socket.create_connection((host, int(port)), timeout=20))
+            stream.sendall(request)
+            assert stream.recv(100).startswith(b"HTTP/1.1 200")
+        for _ in range(10):
+            assert httpx.get(f"{server}/healthz", timeout=10).status_code == 200
+
+
 # --- starting ---------------------------------------------------------------------------------------
 
 
@@ -269,6 +320,17 @@ def test_wrong_settings_stop_the_start_with_their_names(
     assert said in done.stderr
     assert "s3cret" not in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_the_server_logs_as_the_settings_say(tmp_path: Path) -> None:
+    away = f"sqlite:///{tmp_path}/no/such/directory/x.db"
+    with serving(away, tmp_path, workers=1, BELLRINGER_LOG_FORMAT="json") as address:
+        answer = httpx.get(f"{address}/api/v1/automations", headers=HEADERS)
+        assert answer.status_code == 503
+    [log] = tmp_path.glob("gunicorn-*.log")
+    events = [json.loads(line) for line in log.read_text().splitlines() if line.startswith("{")]
+    told = [event for event in events if event["event"] == "database unavailable"]
+    assert [event["request_id"] for event in told] == [answer.headers["X-Request-Id"]]
 
 
 # --- the documentation ------------------------------------------------------------------------------

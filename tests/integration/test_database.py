@@ -6,9 +6,12 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from sqlalchemy import make_url, text
 
-from app.db import Database, DatabaseLimits
-from app.errors import DatabaseUnavailable
+from app.db import Database, DatabaseLimits, open_database
+from app.errors import DatabaseUnavailable, SettingsInvalid
+from app.settings import Settings
 from tests.support.proxy import proxy_to
+
+SHOWN = ("search_path", "timezone", "statement_timeout")
 
 
 def test_a_write_that_raises_leaves_nothing(database: Database) -> None:
@@ -73,3 +76,22 @@ def test_a_server_that_falls_silent_is_unavailable_whenever_it_does(database_url
         proxy.mend()
         assert database.read(ask) == database.write(ask) == 1
         database.close()
+
+
+@pytest.mark.parametrize("url", ["postgresql://h/d", "mariadb://h/d"])
+def test_an_option_that_the_driver_does_not_know_is_a_wrong_setting(url: str) -> None:
+    with pytest.raises(SettingsInvalid, match="'fo0'"):
+        open_database(Settings(database_url=f"{url}?fo0=s3cret"))
+    for known in ("postgresql://h/d?sslmode=require&connect_timeout=3", "mariadb://h/d?ssl_ca=x"):
+        open_database(Settings(database_url=known))
+
+
+def test_options_in_the_url_stand_beside_our_own(database_url: str) -> None:
+    url = make_url(database_url)
+    if url.get_backend_name() != "postgresql":
+        pytest.skip("only PostgreSQL has options of a session in its URL")
+    own = url.update_query_dict({"options": "-c search_path=pg_catalog -c timezone=Asia/Tokyo"})
+    database = Database(own.render_as_string(hide_password=False))
+    shown = [database.read(lambda c, n=n: c.scalar(text(f"SHOW {n}"))) for n in SHOWN]
+    assert shown == ["pg_catalog", "UTC", "30s"]
+    database.close()

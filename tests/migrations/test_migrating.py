@@ -352,3 +352,21 @@ def test_the_command_takes_a_password_with_percent_signs(tmp_path: Path) -> None
         finally:
             admin.write(lambda c: c.exec_driver_sql(f"DROP USER {name}"))
             admin.close()
+
+
+def test_a_database_of_a_later_release_is_left_as_it_is(empty_url: str) -> None:
+    database = Database(empty_url)
+    migrate(database)
+    later = text("UPDATE alembic_version SET version_num = '9999_of_a_later_release'")
+    database.write(lambda c: c.execute(later))
+    migrate(database)
+    assert current(database) == "9999_of_a_later_release"
+    database.close()
+
+
+def test_a_url_that_is_none_is_told_in_a_sentence() -> None:
+    done = alembic("foo://user:s3cret@host/x", "current")
+    assert done.returncode != 0
+    told = done.stdout + done.stderr
+    assert "BELLRINGER_DATABASE_URL" in told
+    assert "Traceback" not in told and "s3cret" not in told

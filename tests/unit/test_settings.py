@@ -253,3 +253,10 @@ def test_settings_are_frozen(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", sorted(table()))
 def test_each_setting_says_what_it_is_in_a_sentence(name: str) -> None:
     assert re.fullmatch(r"[A-Z`].*\.", table()[name].doc)
+
+
+@pytest.mark.parametrize("text", ["a = " + "[" * 5000, "lease = " + "1" * 5000])
+def test_a_file_that_no_parser_can_take_in_is_a_wrong_setting(tmp_path: Path, text: str) -> None:
+    (tmp_path / "settings.toml").write_text(text)
+    with pytest.raises(SettingsInvalid, match=r"settings\.toml"):
+        load({}, tmp_path)

@@ -109,3 +109,16 @@ def test_a_reason_is_one_short_line_without_sql_or_parameters() -> None:
     assert len(reason) <= 200
     assert "secret" not in reason
     assert reason_of(wrapped(RuntimeError())) == "RuntimeError"
+
+
+@pytest.mark.parametrize(
+    "cause",
+    [
+        pymysql.err.OperationalError(1698, "Access denied: no such plugin"),
+        pymysql.err.OperationalError(1130, "Host is not allowed to connect"),
+        psycopg.ProgrammingError("missing '=' in the connection string"),
+    ],
+)
+def test_what_happens_outside_our_statements_is_a_database_that_is_away(cause: Exception) -> None:
+    reaching = OperationalError(None, None, cause)
+    assert classify(reaching) is Failure.AWAY
