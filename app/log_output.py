@@ -5,10 +5,11 @@ Events of structlog and of the standard library's loggers come out alike.
 
 import logging
 import sys
+from datetime import datetime
 from typing import TextIO
 
 import structlog
-from structlog.typing import Processor
+from structlog.typing import EventDict, Processor
 
 
 def configure_logging(log_format: str, level: str, stream: TextIO | None = None) -> None:
@@ -23,6 +24,7 @@ def configure_logging(log_format: str, level: str, stream: TextIO | None = None)
         structlog.contextvars.merge_contextvars,
         structlog.stdlib.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
+        _instants_as_text,
     ]
     ending: list[Processor]
     if log_format == "json":
@@ -54,3 +56,10 @@ def configure_logging(log_format: str, level: str, stream: TextIO | None = None)
     # Engines and jobs are chatty below warnings, and say nothing there that an operator needs.
     for noisy in ("sqlalchemy", "apscheduler", "alembic"):
         logging.getLogger(noisy).setLevel(max(threshold, logging.WARNING))
+
+
+def _instants_as_text(_logger: object, _method: str, event: EventDict) -> EventDict:
+    return {
+        key: value.isoformat() if isinstance(value, datetime) else value
+        for key, value in event.items()
+    }

@@ -130,8 +130,9 @@ def create(
 
 @automation.command()
 @click.argument("automation_id")
+@json_option
 @click.pass_context
-def edit(ctx: click.Context, automation_id: str) -> None:
+def edit(ctx: click.Context, automation_id: str, as_json: bool) -> None:
     """Open the definition in $EDITOR and save it, unless somebody changed it meanwhile."""
     client = client_of(ctx)
     path = f"/automations/{segment(automation_id)}"
@@ -143,7 +144,10 @@ def edit(ctx: click.Context, automation_id: str) -> None:
     while True:
         edited = _edited(text)
         if edited is None or _same(edited, before):
-            click.echo("Nothing was changed.")
+            if as_json:
+                print_json(answer.json())
+            else:
+                click.echo("Nothing was changed.")
             return
         text = edited
         try:
@@ -155,7 +159,11 @@ def edit(ctx: click.Context, automation_id: str) -> None:
                 "PUT", path, body=body, headers={"If-Match": tag}, accept=(404, 412, 422)
             )
             if answer.is_success:
-                click.echo(f"Saved: {automation_id} is at revision {answer.json()['revision']}.")
+                saved = answer.json()
+                if as_json:
+                    print_json(saved)
+                else:
+                    click.echo(f"Saved: {automation_id} is at revision {saved['revision']}.")
                 return
             if answer.status_code != 422:
                 click.echo(f"Your text is kept in {_keep(automation_id, text)}.", err=True)
@@ -172,19 +180,32 @@ def edit(ctx: click.Context, automation_id: str) -> None:
 @automation.command()
 @click.argument("automation_id")
 @click.option(
-    "--if-match", "revision", help="Delete only this revision; the current one if left out."
+    "--if-match",
+    "revision",
+    help="Delete only this revision, or * for any, even one stored invalid; what is read if left out.",
 )
 @click.option("--yes", is_flag=True, help="Do not ask.")
+@json_option
 @click.pass_context
-def delete(ctx: click.Context, automation_id: str, revision: str | None, yes: bool) -> None:
+def delete(
+    ctx: click.Context, automation_id: str, revision: str | None, yes: bool, as_json: bool
+) -> None:
     """Delete an automation; its runs and its history stay."""
+    if revision == "":
+        raise click.BadParameter("a revision is not empty", param_hint="--if-match")
     client = client_of(ctx)
     path = f"/automations/{segment(automation_id)}"
-    tag = f'"{revision}"' if revision else client.call("GET", path).headers["ETag"]
+    if revision is None:
+        tag = client.call("GET", path).headers["ETag"]
+    else:
+        tag = "*" if revision == "*" else f'"{revision}"'
     if not yes:
         click.confirm(f"Delete {automation_id}?", abort=True)
     client.call("DELETE", path, headers={"If-Match": tag})
-    click.echo(f"{automation_id} is deleted.")
+    if as_json:
+        print_json({"id": automation_id, "deleted": True})
+    else:
+        click.echo(f"{automation_id} is deleted.")
 
 
 @automation.command("run")

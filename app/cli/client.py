@@ -28,6 +28,7 @@ class Client:
     def __init__(self, settings: Settings) -> None:
         self._base = (settings.url or f"http://{_reachable(settings.bind)}").rstrip("/")
         token = settings.token or _kept_token(settings) or settings.admin_token
+        self._no_token = None if token else Path(settings.data_dir, TOKEN_FILE).absolute()
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         try:
             self._http = httpx.Client(base_url=self._base, headers=headers, timeout=_TIMEOUT)
@@ -98,7 +99,7 @@ class Client:
             with self._http.stream("GET", f"/api/v1{path}", headers=headers) as answer:
                 if not answer.is_success:
                     answer.read()
-                    refuse(answer)
+                    refuse(answer, self._no_token)
                 fields: dict[str, str] = {}
                 for line in answer.iter_lines():
                     if line:
@@ -139,8 +140,8 @@ def _utf_8(value: object) -> str:
     return str(value).encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
-def refuse(answer: httpx.Response) -> NoReturn:
-    """End the command with what the server says is wrong."""
+def refuse(answer: httpx.Response, no_token: Path | None = None) -> NoReturn:
+    """End the command with what the server says is wrong; ``no_token`` is where one was looked for."""
     status = answer.status_code
     try:
         problem = answer.json()
@@ -149,8 +150,12 @@ def refuse(answer: httpx.Response) -> NoReturn:
     except (ValueError, AttributeError):
         headline, errors = f"The server answered {status}.", []
     details = [f"{e.get('pointer') or '/'}: {e.get('detail')}" for e in errors]
+    if details == [f"/: {headline}"]:
+        details = []
     if status == 401:
         details.append("BELLRINGER_TOKEN holds the token; 'bellringer token create' makes one.")
+        if no_token is not None:
+            details.append(f"It is not set, and there is no file {no_token}.")
     complain(headline, *details)
     sys.exit(_EXIT_CODES.get(status, 1))
 

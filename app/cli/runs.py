@@ -7,7 +7,8 @@ from typing import Any
 import click
 
 from app.cli.client import Client, client_of, segment
-from app.cli.output import complain, json_option, print_fields, print_json, print_table
+from app.cli.output import complain, instant, json_option, print_fields, print_json, print_table
+from app.clock import format_instant
 
 _STATES = ("queued", "running", "succeeded", "failed", "canceled", "missed")
 _QUIET_SECONDS = 1200.0
@@ -54,8 +55,8 @@ def list_(
             automation=automation,
             state=",".join(states) or None,
             trigger=trigger,
-            since=since,
-            until=until,
+            since=_sent(since, "--since"),
+            until=_sent(until, "--until"),
         )
     )
     if as_json:
@@ -114,7 +115,10 @@ def log(ctx: click.Context, run_id: int, attempt: int | None, follow: bool, as_j
 @click.pass_context
 def cancel(ctx: click.Context, run_id: int, as_json: bool) -> None:
     """Cancel a run that is queued or running."""
-    print_run(client_of(ctx).call("POST", f"/runs/{run_id}/cancel").json(), as_json=as_json)
+    asked = client_of(ctx).call("POST", f"/runs/{run_id}/cancel").json()
+    print_run(asked, as_json=as_json)
+    if asked["state"] == "running" and not as_json:
+        click.echo("Its worker is told to end it; that takes seconds.", err=True)
 
 
 @run.command()
@@ -174,10 +178,18 @@ def print_run(found: dict[str, Any], *, as_json: bool) -> None:
             ("started", found["started_at"]),
             ("finished", found["finished_at"]),
             ("attempt", f"{found['attempt']} of {found['max_attempts']}"),
+            ("worker", found["worker"]),
+            ("rerun of", found["rerun_of"]),
+            ("events", found["events"]),
             ("exit code", found["exit_code"]),
             ("reason", reason and f"{reason['code']}: {reason['detail']}"),
         ]
     )
+
+
+def _sent(text: str | None, option: str) -> str | None:
+    given = instant(text, option)
+    return None if given is None else format_instant(given)
 
 
 def _print_line(data: str) -> None:

@@ -4,7 +4,7 @@ import click
 
 from app.cli.main import settings_of
 from app.cli.output import json_option, print_json, print_table
-from app.settings import PREFIX, table
+from app.settings import PREFIX, RUN_ENV_PREFIX, table
 
 
 @click.command()
@@ -14,19 +14,16 @@ def settings(ctx: click.Context, as_json: bool) -> None:
     """Show every setting, its value in force, and what it is for."""
     in_force = settings_of(ctx)
     shown = in_force.shown()
+    # Their values are the operator's own and may be secret.
+    run_env = [name for name, _ in in_force.run_env]
     if as_json:
-        print_json({"file": str(in_force.file) if in_force.file else None, "settings": shown})
+        file = str(in_force.file) if in_force.file else None
+        print_json({"file": file, "settings": shown, "run_env": run_env})
         return
     click.echo(f"Settings file: {in_force.file or 'none'}", err=True)
-    print_table(
-        ("setting", "value", "meaning"),
-        (
-            (
-                PREFIX + name.upper(),
-                f"{shown[name]}" if shown[name] is not None else None,
-                about.doc,
-            )
-            for name, about in table().items()
-        ),
-        empty="",
-    )
+    rows = [(PREFIX + name.upper(), shown[name], about.doc) for name, about in table().items()]
+    rows += [
+        (f"{PREFIX}{RUN_ENV_PREFIX}{name}", "set (not shown)", f"Given to runs as {name}.")
+        for name in run_env
+    ]
+    print_table(("setting", "value", "meaning"), rows, empty="")

@@ -64,11 +64,15 @@ def list_(ctx: click.Context, as_json: bool) -> None:
 
 @token.command()
 @click.argument("token_id")
+@json_option
 @click.pass_context
-def revoke(ctx: click.Context, token_id: str) -> None:
+def revoke(ctx: click.Context, token_id: str, as_json: bool) -> None:
     """Take a token away. Servers notice within BELLRINGER_TOKEN_CACHE seconds."""
     _store(ctx).revoke(token_id)
-    click.echo(f"The token {token_id} is revoked.")
+    if as_json:
+        print_json({"id": token_id, "revoked": True})
+    else:
+        click.echo(f"The token {token_id} is revoked.")
 
 
 def _store(ctx: click.Context) -> TokenStore:

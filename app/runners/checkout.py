@@ -82,7 +82,8 @@ class RepositoryCache:
             with self._using(repository, stop) as entry:
                 return self._export(entry, repository, ref, into, stop)
         except GitFailed as failure:
-            raise RunFailure("clone-failed", f"{repository} can't be brought: {failure}") from None
+            detail = f"{repository} can't be brought: {failure}{self._access.nor_local(repository)}"
+            raise RunFailure("clone-failed", detail) from None
         except Busy:
             raise RunFailure(
                 "clone-failed",

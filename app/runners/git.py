@@ -137,6 +137,12 @@ class GitAccess:
                 return f"file://{local}"
         return self.url_template.replace("{repository}", repository)
 
+    def nor_local(self, repository: str) -> str:
+        """Return a sentence that says where a local repository was looked for first, if one was."""
+        if self.local_directory is None or self.url(repository).startswith("file://"):
+            return ""
+        return f" There is no local {self.local_directory / repository}.git either."
+
     def redactor(self) -> Redactor:
         """Return what masks the token, bare and as it is sent."""
         if self.token is None:

@@ -295,7 +295,7 @@ class Worker:
 
     def _carry(self, carried: _Carried) -> None:
         run = carried.claimed.run
-        log.info("run-started", run=run.id, attempt=run.attempt)
+        log.info("run-started", run=run.id, automation=run.automation_id, attempt=run.attempt)
         try:
             verdict = carry_out(
                 carried.claimed, self._runner, carried.record, carried.stop, self._options.timeout
@@ -304,7 +304,14 @@ class Worker:
                 self._metrics.ended.labels(verdict.state).inc()
                 self._metrics.duration.observe(self._clock.monotonic() - carried.since)
                 code = verdict.reason.code if verdict.reason else None
-                log.info("run-ended", run=run.id, state=verdict.state, reason=code)
+                why = {} if code is None else {"reason": code}
+                log.info(
+                    "run-ended",
+                    run=run.id,
+                    automation=run.automation_id,
+                    state=verdict.state,
+                    **why,
+                )
             elif not self._giving_up.is_set():
                 self._metrics.lost.inc()
                 log.warning("run-lost", run=run.id, attempt=run.attempt)
