@@ -70,7 +70,7 @@ class Client:
         except httpx.HTTPError as error:
             self._unreachable(error)
         if not answer.is_success and answer.status_code not in accept:
-            refuse(answer)
+            refuse(answer, self._no_token)
         if answer.is_success and answer.content and "X-Request-Id" not in answer.headers:
             complain(f"What answers at {self._base} is not Bellringer; is {PREFIX}URL right?")
             sys.exit(1)

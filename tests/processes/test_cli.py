@@ -232,3 +232,29 @@ def test_an_unreachable_database_is_code_5(bellringer: Command) -> None:
     assert "not available" in away.stderr
     assert "s3cret" not in away.stderr
     assert bellringer("migrate", DATABASE_URL="oracle://x").returncode == 2
+
+
+def test_a_delete_takes_no_empty_revision_and_a_star_for_any(
+    bellringer: Command, server: dict[str, str]
+) -> None:
+    bellringer(*CREATE, **server)
+    refused = bellringer("automation", "delete", "nightly", "--if-match", "", "--yes", **server)
+    assert refused.returncode == 2
+    assert bellringer("automation", "show", "nightly", **server).returncode == 0
+    gone = bellringer(
+        *("automation", "delete", "nightly", "--if-match", "*", "--yes", "--json"), **server
+    )
+    assert json.loads(gone.stdout) == {"id": "nightly", "deleted": True}
+
+
+def test_without_a_token_it_says_where_one_was_looked_for(
+    bellringer: Command, server: dict[str, str], tmp_path: Path
+) -> None:
+    refused = bellringer("run", "list", URL=server["URL"])
+    assert f"there is no file {tmp_path}/var/admin-token" in refused.stderr
+
+
+def test_what_a_run_finds_is_listed_by_name_alone(bellringer: Command) -> None:
+    shown = bellringer("settings", RUN_ENV_GREETING="s3cret")
+    assert "BELLRINGER_RUN_ENV_GREETING\tset (not shown)" in shown.stdout
+    assert "s3cret" not in shown.stdout

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.databases import fresh_database
+from tests.support.repositories import SourceRepository
 from tests.support.servers import free_port, wait_until_answers
 from tests.support.waiting import until
 
@@ -121,6 +122,44 @@ def test_a_newcomer_sees_the_demo_run_and_stops_everything(up: Up) -> None:
     again = Up(up.directory, "--demo").ready()
     assert json.loads(again.command("run", "list", "--json").stdout)[-1]["state"] == "succeeded"
     assert again.stop() == 0
+
+
+def test_the_web_serves_until_nothing_runs(directory: Path) -> None:
+    port = free_port()
+    running = Up(directory, "--demo", METRICS_BIND=f"127.0.0.1:{port}", DRAIN="60").ready()
+    try:
+        # Scheduler and worker have an address each.
+        wait_until_answers(f"http://127.0.0.1:{port}/healthz")
+        wait_until_answers(f"http://127.0.0.1:{port + 1}/healthz")
+        slow = directory / "var/local-repositories/bellringer/slow.git"
+        make_slow_repository(directory / "tree", slow)
+        running.command(
+            *("automation", "create", "slow", "--repository", "bellringer/slow"),
+            *("--workflow", "slow.sh"),
+        )
+        started = json.loads(running.command("automation", "run", "slow", "--json").stdout)
+        run = str(started["id"])
+
+        def state() -> str:
+            shown = json.loads(running.command("run", "show", run, "--json").stdout)
+            return str(shown["state"])
+
+        until(lambda: state() == "running", 60)
+        running.process.send_signal(signal.SIGTERM)
+        until(lambda: "stopping" in running.said(), 30)
+        assert running.command("run", "cancel", run).returncode == 0
+        assert running.process.wait(60) == 0
+        assert "canceled" in running.said()
+    finally:
+        if running.process.poll() is None:
+            running.process.kill()
+            running.process.wait(10)
+
+
+def make_slow_repository(tree: Path, bare: Path) -> None:
+    source = SourceRepository(tree)
+    source.commit({"slow.sh": "sleep 300\n"})
+    source.git("clone", "--quiet", "--bare", ".", str(bare))
 
 
 def test_what_dies_is_started_again(up: Up) -> None:
