@@ -13,6 +13,7 @@ from dataclasses import dataclass
 _TAG = r'(?P<weak>W/)?"(?P<opaque>[\x21\x23-\x7e\x80-\xff]*)"|(?P<bare>[0-9a-f]{64})'
 _ELEMENT = re.compile(rf"[ \t,]*(?:{_TAG})[ \t]*(?=,|\Z)")
 _NOTHING = re.compile(r"[ \t,]*\Z")
+_REVISION = re.compile(r"[0-9a-f]{64}")
 _COMPRESSED = re.compile(r"(?P<revision>[0-9a-f]{64})(?:--?gzip|;gzip|-br)")
 
 
@@ -44,8 +45,12 @@ class Condition:
 
     @property
     def revisions(self) -> frozenset[str]:
-        """What the strong tags name, which alone If-Match can match."""
-        return frozenset(tag.opaque for tag in self.tags if not tag.weak)
+        """The revisions that strong tags name, which alone If-Match can match.
+
+        What is none matches nothing, and so many tags fit into headers that no statement takes them.
+        """
+        strong = (tag.opaque for tag in self.tags if not tag.weak)
+        return frozenset(opaque for opaque in strong if _REVISION.fullmatch(opaque))
 
     def matches_strongly(self, revision: str) -> bool:
         """Compare as If-Match does: a weak tag matches nothing."""

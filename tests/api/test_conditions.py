@@ -237,3 +237,12 @@ def test_a_read_with_a_malformed_header_is_refused(api: Api) -> None:
 
 def test_a_read_of_nothing_is_not_found_whatever_the_client_has(api: Api) -> None:
     assert_problem(api.get(NIGHTLY, headers={"If-None-Match": "*"}), 404, "not-found")
+
+
+def test_more_tags_than_a_statement_takes_parameters_are_compared_all_the_same(
+    api_everywhere: Api,
+) -> None:
+    revision = api_everywhere.create()
+    tags = [f'"{number:x}"' for number in range(70_000)]
+    listed = {"If-Match": ",".join([*tags, f'"{revision}"'])}
+    assert write(api_everywhere, "PUT", listed).status_code == 200
