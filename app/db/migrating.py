@@ -16,7 +16,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from app.db.connecting import DatabaseLimits, build_engine
 from app.db.database import Database
 from app.db.failures import reason_of
-from app.errors import DatabaseUnavailable
+from app.errors import DatabaseUnavailable, SchemaOutOfDate
 
 _LOCK_NUMBER = 0x62656C6C
 _LOCK_WAIT = 300
@@ -55,6 +55,16 @@ def known(revision: str) -> bool:
     """Tell whether this release knows ``revision``; one that it doesn't is of a later release."""
     directory = ScriptDirectory.from_config(alembic_config())
     return any(script.revision == revision for script in directory.walk_revisions())
+
+
+def require_schema(database: Database) -> None:
+    """Raise SchemaOutOfDate unless the database is at the schema of this release or of a later one.
+
+    Raises DatabaseUnavailable.
+    """
+    revision = current(database)
+    if revision is None or (revision != head() and known(revision)):
+        raise SchemaOutOfDate(revision, head())
 
 
 def migrate(database: Database, revision: str = "head") -> None:

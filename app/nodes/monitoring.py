@@ -12,8 +12,8 @@ from typing import Any
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 
 from app.db import Database
-from app.db.migrating import current, head, known
-from app.errors import DatabaseUnavailable, SettingsInvalid
+from app.db.migrating import require_schema
+from app.errors import DatabaseUnavailable, SchemaOutOfDate, SettingsInvalid
 
 CONNECTIONS = 8
 """Requests that are answered at a time; who comes on top of them is turned away."""
@@ -30,12 +30,12 @@ def database_fault(database: Database) -> str | None:
     One that a later release has migrated is well.
     """
     try:
-        revision = current(database)
+        require_schema(database)
     except DatabaseUnavailable:
         return "the database is not available"
-    if revision == head() or (revision is not None and not known(revision)):
-        return None
-    return "the database is not at the schema of this release; run 'bellringer migrate'"
+    except SchemaOutOfDate:
+        return "the database is not at the schema of this release; run 'bellringer migrate'"
+    return None
 
 
 class Monitoring:

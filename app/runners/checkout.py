@@ -241,7 +241,7 @@ class RepositoryCache:
         """Keep the repository's entry from being evicted, and note that it was used."""
         digest = hashlib.sha256(self._access.url(repository).encode()).hexdigest()[:16]
         entry = CacheEntry(self._directory / f"{repository.replace('/', '+')}-{digest}")
-        entry.directory.mkdir(exist_ok=True, mode=0o700)
+        entry.directory.mkdir(parents=True, exist_ok=True, mode=0o700)
         with held(
             entry.use_lock, clock=self._clock, limit=self._git_timeout, shared=True, stop=stop
         ):

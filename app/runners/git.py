@@ -154,7 +154,7 @@ class GitAccess:
 
 
 class Git:
-    """The Git program with one access; its configuration is written to ``home`` at the start."""
+    """The Git program with one access; its configuration is kept in ``home``."""
 
     def __init__(
         self,
@@ -175,6 +175,7 @@ class Git:
         self._max_file_bytes = max_file_bytes
         self._redactor = access.redactor()
         self._home = home
+        self._files: tuple[Path, ...] = ()
         self._environment = self._write_configuration()
 
     def run(
@@ -201,7 +202,7 @@ class Git:
             kept_bytes = stdout if stream == "stdout" else stderr
             kept_bytes += data[: MOST_OUTPUT - len(kept_bytes)]
 
-        variables = {**self._environment, **(environment or {})}
+        variables = {**self._environment_of_git(), **(environment or {})}
         if remote and self._access.token is not None:
             variables["BELLRINGER_GIT_USER"] = self._access.user
             variables["BELLRINGER_GIT_TOKEN"] = self._access.token
@@ -238,6 +239,12 @@ class Git:
         hints = [hint for sign, hint in _HINTS if sign in text]
         return " ".join((reason.rstrip(".") + ".", *hints[:1]))
 
+    def _environment_of_git(self) -> dict[str, str]:
+        if not all(path.exists() for path in self._files):
+            # Somebody cleared the cache away, as one may with a cache.
+            self._environment = self._write_configuration()
+        return self._environment
+
     def _write_configuration(self) -> dict[str, str]:
         """Write the files that Git and SSH read; return the environment that names them."""
         access = self._access
@@ -256,6 +263,7 @@ class Git:
             ssh += ["IdentitiesOnly yes", f'IdentityFile "{path}"']
         configuration = self._write("gitconfig", "".join(map(_entry, entries)))
         ssh_configuration = self._write("ssh_config", "\n".join(ssh) + "\n")
+        self._files = (configuration, ssh_configuration)
         return {
             **access.environment,
             "PATH": f"{Path(self._binary).parent}:{os.defpath}",

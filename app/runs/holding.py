@@ -204,11 +204,11 @@ def lose(
     return None
 
 
-def expired(connection: Connection, limit: int, now: datetime) -> list[Claim]:
-    """Return runs whose lease has ended, at most ``limit``."""
+def expired(connection: Connection, reaper: str, limit: int, now: datetime) -> list[Claim]:
+    """Return runs of others than ``reaper`` whose lease has ended, at most ``limit``."""
     rows = connection.execute(
         select(runs.c.id, runs.c.attempt, runs.c.worker)
-        .where(runs.c.state == "running", runs.c.lease_until < now)
+        .where(runs.c.state == "running", runs.c.lease_until < now, runs.c.worker != reaper)
         .order_by(runs.c.id)
         .limit(limit)
     )

@@ -171,14 +171,15 @@ class RunLedger:
 
         return self._database.write(work)
 
-    def reap(self, limit: int = 100) -> list[Reaped]:
-        """Take runs whose lease has ended from their workers: failed, or queued again.
+    def reap(self, reaper: str, limit: int = 100) -> list[Reaped]:
+        """Take runs whose lease has ended from other workers than ``reaper``: failed, or queued again.
 
-        Only for a worker that has itself seen the database without a break for one whole lease.
+        Only for a worker that has itself seen the database without a break for one whole lease. What
+        it holds itself it renews, however late, or gives back.
         """
 
         def expired(connection: Connection) -> list[Claim]:
-            return holding.expired(connection, limit, self._database.now(connection))
+            return holding.expired(connection, reaper, limit, self._database.now(connection))
 
         # Looking takes no lock, and mostly there is nothing.
         claims = self._database.read(expired)

@@ -3,7 +3,7 @@
 import logging
 import queue
 import signal
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from types import FrameType
@@ -15,6 +15,8 @@ from apscheduler.schedulers.background import BackgroundScheduler
 from app.clock import Clock, SystemClock
 from app.cron import Expression
 from app.db import Database, DatabaseLimits
+from app.db.migrating import require_schema
+from app.errors import DatabaseUnavailable
 from app.log_output import configure_logging
 from app.nodes.monitoring import Monitoring, database_fault
 from app.nodes.registry import NodeRegistry, new_node_id
@@ -153,7 +155,7 @@ def _handed_on_by_the_executor(since: datetime) -> None:
 def serve(settings: Settings) -> int:
     """Schedule until SIGTERM or SIGINT, then end in order and return 0.
 
-    Raises SettingsInvalid if the address for metrics can't be had.
+    Raises SettingsInvalid if the address for metrics can't be had, and SchemaOutOfDate.
     """
     configure_logging(settings.log_format, settings.log_level)
     orders: queue.SimpleQueue[int] = queue.SimpleQueue()
@@ -171,6 +173,9 @@ def serve(settings: Settings) -> int:
         options = SchedulerOptions(
             catch_up=timedelta(seconds=settings.catch_up), max_attempts=settings.run_attempts
         )
+        with suppress(DatabaseUnavailable):
+            # One that is away is waited for, with health and metrics to look at.
+            require_schema(database)
         service = SchedulerService(database, NodeRegistry(database), SystemClock(), options)
         if settings.metrics_bind is not None:
             monitoring = Monitoring(

@@ -11,8 +11,8 @@ import structlog
 
 from app.clock import Clock, SystemClock
 from app.db import Database, DatabaseLimits
-from app.db.migrating import current, head, known
-from app.errors import DatabaseUnavailable, SchemaOutOfDate, SettingsInvalid
+from app.db.migrating import require_schema
+from app.errors import DatabaseUnavailable, SettingsInvalid
 from app.log_output import configure_logging
 from app.nodes.monitoring import Monitoring, database_fault
 from app.nodes.registry import NodeRegistry, new_node_id
@@ -143,15 +143,12 @@ def _schema_fits(database: Database, orders: "queue.SimpleQueue[object]") -> boo
     said = False
     while True:
         try:
-            revision = current(database)
+            require_schema(database)
+            return True
         except DatabaseUnavailable as error:
             if not said:
                 log.warning("database-away", reason=error.reason)
             said = True
-        else:
-            if revision == head() or (revision is not None and not known(revision)):
-                return True
-            raise SchemaOutOfDate(revision, head())
         if _ordered_within(ASK_AGAIN, orders):
             return False
 

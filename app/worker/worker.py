@@ -228,7 +228,7 @@ class Worker:
     def _reap(self) -> None:
         if not self._sight.steady():
             return
-        for reaped in self._ledger.reap():
+        for reaped in self._ledger.reap(self._name):
             self._metrics.ended.labels(reaped.state).inc()
             log.warning(
                 "run-reaped",

@@ -1,6 +1,6 @@
 """Automations and runs for tests of the ledger and of what works from it."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from sqlalchemy import insert, update
 
@@ -59,6 +59,11 @@ def queued(database: Database, count: int = 1, *, max_attempts: int = 1) -> list
 def changed(database: Database, run_id: int, **values: object) -> None:
     """Change a row of the ledger behind its back."""
     database.write(lambda c: c.execute(update(runs).where(runs.c.id == run_id).values(**values)))
+
+
+def expire(database: Database, run_id: int) -> None:
+    """Let the lease of a run have ended."""
+    changed(database, run_id, lease_until=database.write(database.now) - timedelta(seconds=1))
 
 
 def lease_of(database: Database, run_id: int) -> datetime | None:

@@ -17,7 +17,7 @@ from app.db import Database
 from app.errors import DatabaseUnavailable, NotFound, RunFinished
 from app.runs.ledger import Held, RunLedger, Verdict
 from app.runs.values import Reason
-from tests.support.runs import changed, lease_of, queued, state_of, stored_automation
+from tests.support.runs import changed, expire, lease_of, queued, stored_automation
 
 T = TypeVar("T")
 FAILED = Verdict("failed", Reason("exit-code", "It ended with 1."), 1, "a" * 40)
@@ -26,11 +26,6 @@ FAILED = Verdict("failed", Reason("exit-code", "It ended with 1."), 1, "a" * 40)
 @pytest.fixture
 def ledger(database: Database) -> RunLedger:
     return RunLedger(database)
-
-
-def expire(database: Database, run_id: int) -> None:
-    """Let the lease of a run have ended."""
-    changed(database, run_id, lease_until=database.write(database.now) - timedelta(seconds=1))
 
 
 def persistently(call: Callable[[], T]) -> T:
@@ -165,7 +160,7 @@ def test_a_renewal_says_what_is_lost_and_what_is_to_be_canceled(
     changed(database, taken, worker="v")
     changed(database, ended, state="failed")
     expire(database, retried)
-    ledger.reap()
+    ledger.reap("reaper")
     ledger.claim("w", 1, 30)
     observed = ledger.observe("w")
     assert observed.held == {held[kept], held[canceled], Held(retried, 2)}
@@ -187,7 +182,7 @@ def test_a_lease_that_has_ended_is_renewed_as_long_as_nobody_took_the_run(
     [claimed] = ledger.claim("w", 1, 30)
     expire(database, run_id)
     assert ledger.renew("w", [claimed.held], 30).lost == frozenset()
-    assert ledger.reap() == []
+    assert ledger.reap("reaper") == []
 
 
 def test_holding_nothing_renews_nothing(ledger: RunLedger) -> None:
@@ -278,79 +273,6 @@ def test_a_running_run_is_asked_to_end_and_remembers_the_first_request(
         ledger.request_cancel(run_id + 1)
 
 
-# --- reaping ----------------------------------------------------------------------------------------
-
-
-def test_a_run_whose_lease_has_ended_is_lost_and_its_worker_writes_nothing_more(
-    ledger: RunLedger, database: Database
-) -> None:
-    gone, alive = queued(database, 2)
-    held = {c.run.id: c.held for c in ledger.claim("w-1", 2, 30)}
-    assert ledger.reap() == []
-    expire(database, gone)
-    [reaped] = ledger.reap()
-    assert (reaped.held, reaped.worker, reaped.state) == (held[gone], "w-1", "failed")
-    run = ledger.get(gone)
-    assert (run.state, run.reason.code) == ("failed", "worker-lost")
-    assert "w-1" in run.reason.detail
-    assert state_of(database, alive) == "running"
-    assert not ledger.finish("w-1", held[gone], Verdict("succeeded", None, 0))
-    assert not ledger.record_commit("w-1", held[gone], "a" * 40)
-    assert ledger.renew("w-1", [held[gone]], 30).lost == {held[gone]}
-    assert ledger.get(gone) == run
-
-
-def test_a_lost_run_is_queued_again_while_attempts_are_left(
-    ledger: RunLedger, database: Database
-) -> None:
-    [run_id] = queued(database, max_attempts=2)
-    [first] = ledger.claim("w", 1, 30)
-    ledger.record_commit("w", first.held, "a" * 40)
-    expire(database, run_id)
-    assert [r.state for r in ledger.reap()] == ["queued"]
-    run = ledger.get(run_id)
-    assert (run.state, run.worker, run.commit_hash, run.reason) == ("queued", None, None, None)
-    [second] = ledger.claim("w", 1, 30)
-    assert second.held == Held(run_id, 2)
-    assert not ledger.finish("w", first.held, Verdict("succeeded"))
-    expire(database, run_id)
-    assert [r.state for r in ledger.reap()] == ["failed"]
-
-
-def test_a_lost_run_that_was_to_be_canceled_is_not_tried_again(
-    ledger: RunLedger, database: Database
-) -> None:
-    [run_id] = queued(database, max_attempts=2)
-    ledger.claim("w", 1, 30)
-    ledger.request_cancel(run_id)
-    expire(database, run_id)
-    assert [r.state for r in ledger.reap()] == ["canceled"]
-    assert ledger.get(run_id).reason.code == "canceled"
-
-
-def test_reaping_is_bounded(ledger: RunLedger, database: Database) -> None:
-    ids = queued(database, 5)
-    ledger.claim("w", 5, 30)
-    for run_id in ids:
-        expire(database, run_id)
-    assert [r.held.run_id for r in ledger.reap(3)] == ids[:3]
-    assert [r.held.run_id for r in ledger.reap(3)] == ids[3:]
-
-
-def test_what_was_claimed_unawares_is_given_back_uncounted(
-    ledger: RunLedger, database: Database
-) -> None:
-    kept, unaware, others = queued(database, 3)
-    held = ledger.claim("w", 1, 30)[0].held
-    ledger.claim("w", 1, 30)
-    ledger.claim("v", 1, 30)
-    assert ledger.give_back("w", [held]) == 1
-    run = ledger.get(unaware)
-    assert (run.state, run.attempt, run.worker) == ("queued", 0, None)
-    assert [state_of(database, r) for r in (kept, others)] == ["running", "running"]
-    assert ledger.give_back("w", []) == 1
-
-
 # --- all at once ------------------------------------------------------------------------------------
 
 
@@ -371,7 +293,12 @@ def test_of_finish_cancel_and_reap_exactly_one_ends_a_run(
         def finish(held: Held = claimed.held) -> bool:
             return ledger.finish("w", held, Verdict("succeeded", None, 0))
 
-        calls = [finish, lambda: len(ledger.reap()), lambda: len(ledger.reap()), cancel]
+        calls = [
+            finish,
+            lambda: len(ledger.reap("reaper")),
+            lambda: len(ledger.reap("reaper")),
+            cancel,
+        ]
         finished, first, second, canceled = at_once(calls)
         assert int(finished) + first + second == 1
         run = ledger.get(run_id)

@@ -51,7 +51,7 @@ def test_numbers_go_on_over_attempts(
     run_id, ledger = claimed.run.id, RunLedger(database)
     logs.append(run_id, "w", 1, lines("a", "b"))
     changed(database, run_id, lease_until=AT - timedelta(days=9999))
-    assert [r.state for r in ledger.reap()] == ["queued"]
+    assert [r.state for r in ledger.reap("reaper")] == ["queued"]
     ledger.claim("v", 1, 30)
     assert logs.append(run_id, "v", 2, lines("c")) == 3
     assert [(line.number, line.attempt) for line in logs.read(run_id)] == [(1, 1), (2, 1), (3, 2)]
@@ -101,7 +101,7 @@ def test_lines_are_never_written_beside_a_reaper(logs: RunLogs, database: Databa
 
         def reap(start: threading.Barrier = start) -> int:
             start.wait(10)
-            return len(ledger.reap())
+            return len(ledger.reap("reaper"))
 
         with ThreadPoolExecutor(2) as pool:
             written, reaped = pool.submit(write), pool.submit(reap)

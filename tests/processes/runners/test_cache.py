@@ -12,6 +12,7 @@ from app.clock import SystemClock
 from app.runners.checkout import RepositoryCache
 from app.runners.git import GitAccess
 from app.runners.stopping import Stop
+from app.runners.trees import remove_tree
 from tests.support.checkouts import REPOSITORY, content, export, refused
 from tests.support.repositories import SourceRepository
 
@@ -93,6 +94,17 @@ def test_a_broken_cache_is_made_anew(
     assert not (bare.parent / "new").exists()
     assert not (bare.parent / "old").exists()
     assert not list(bare.rglob("*.lock")) and not list(bare.rglob("tmp_*"))
+
+
+@pytest.mark.parametrize("removed", ["cache", "cache/git", "cache/git/gitconfig-*"])
+def test_a_cache_that_somebody_cleared_away_is_made_anew(
+    source: SourceRepository, cache: RepositoryCache, place: Path, into: Path, removed: str
+) -> None:
+    """Whoever needs room may well remove it, under a worker that is at work."""
+    for path in list(place.glob(removed)):
+        remove_tree(path)
+    commit = source.commit({"a": "1"})
+    assert export(cache, into) == commit
 
 
 def test_many_at_once_share_one_fetch(
