@@ -151,6 +151,11 @@ def _insert_unknown(
 
 def _renamed(report: ImportReport, now: datetime) -> ImportReport:
     directory = report.directory
+    if directory.name in ("", ".."):
+        # It was called "." or "..", and only under its own name can it be renamed.
+        directory = directory.resolve()
+    if not directory.name:
+        return replace(report, rename_problem="cannot be renamed: it is the root")
     stamp = f"{directory.name}.imported-{now:%Y%m%dT%H%M%SZ}"
     for number in range(1, 1000):
         backup = directory.with_name(f"{stamp}{f'-{number}' if number > 1 else ''}.bak")

@@ -94,6 +94,9 @@ class Commands(click.Group):
         except BellringerError as error:
             complain(str(error))
             sys.exit(next((code for kind, code in _EXIT_CODES if isinstance(error, kind)), 1))
+        except KeyboardInterrupt:
+            complain("interrupted")
+            sys.exit(130)
         except BrokenPipeError:
             # Whoever read our output has seen enough; Python would complain again at exit.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

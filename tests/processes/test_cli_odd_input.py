@@ -1,6 +1,8 @@
 """What a person, a script or a wrong address can do to a command: it ends with a sentence."""
 
 import http.server
+import json
+import signal
 import subprocess
 import sys
 import threading
@@ -8,6 +10,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+from tests.processes.conftest import environment
+from tests.support.waiting import until
 
 Command = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -97,3 +102,32 @@ def test_a_closed_output_is_no_fault() -> None:
             timeout=60,
         )
         assert (done.returncode, "Traceback" in done.stderr) == (0, False)
+
+
+def test_an_interrupted_command_says_so_and_exits_with_130(
+    bellringer: Command, server: dict[str, str]
+) -> None:
+    assert bellringer("automation", "create", "new", *TARGET, **server).returncode == 0
+    run = json.loads(bellringer("automation", "run", "new", "--json", **server).stdout)["id"]
+    following = subprocess.Popen(
+        [sys.executable, "-m", "app", "run", "log", str(run), "--follow"],
+        env=environment(**server),
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    # A socket is opened long after the command has begun.
+    until(lambda: is_connected(following.pid))
+    following.send_signal(signal.SIGINT)
+    _, told = following.communicate(timeout=30)
+    assert (following.returncode, told) == (130, "bellringer: interrupted\n")
+    # With the run its stream ends, which a server that stops would wait for.
+    assert bellringer("run", "cancel", str(run), **server).returncode == 0
+
+
+def is_connected(pid: int) -> bool:
+    try:
+        opened = [str(each.readlink()) for each in Path(f"/proc/{pid}/fd").iterdir()]
+    except FileNotFoundError:
+        # One was closed meanwhile.
+        return False
+    return any(each.startswith("socket:") for each in opened)

@@ -271,3 +271,16 @@ def test_a_directory_that_never_stands_still_is_reported(
     assert report.backup is None
     assert "kept changing" in report.rename_problem
     assert directory.is_dir()
+
+
+@pytest.mark.parametrize("shown", [".", "below/.."])
+def test_a_directory_that_is_called_by_dots_is_renamed_under_its_own_name(
+    sqlite_database: Database, directory: Path, monkeypatch: pytest.MonkeyPatch, shown: str
+) -> None:
+    (directory / "b.toml").write_text(MINIMAL)
+    (directory / "below").mkdir()
+    monkeypatch.chdir(directory)
+    report = run(sqlite_database, Path(shown))
+    assert report.imported == ("b",)
+    assert report.backup == directory.with_name(f"{STAMP}.bak")
+    assert report.backup.is_dir() and not directory.exists()
