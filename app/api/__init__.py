@@ -43,7 +43,6 @@ def mount(app: Flask, services: Services) -> None:
             *(("", beside.blueprint) for beside in _BESIDE),
         ],
     )
-    app.add_url_rule("/", view_func=docs.front_door)
     access.open_to(access.PUBLIC)(app.view_functions["static"])
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 from flask import Response, current_app, request
 from flask_smorest import Blueprint
 
-from app.api.access import PUBLIC, open_to
-from app.api.calls import call, text_answer
+from app.api.access import PUBLIC
+from app.api.calls import call, empty_answer, text_answer
 from app.api.openapi import document_of
 from app.api.parameters import SLUG
 from app.api.problems import BY_SLUG, PROBLEMS, Problem
@@ -21,7 +21,13 @@ PAGE_POLICY = (
 )
 
 
-@open_to(PUBLIC)
+@call(
+    blueprint,
+    "GET",
+    "/",
+    role=PUBLIC,
+    answers={302: empty_answer("To the documentation.", ["Location"])},
+)
 def front_door() -> Response:
     """Send a browser that was given the bare address to what there is to read."""
     return Response(status=302, headers={"Location": "/docs"})

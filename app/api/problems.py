@@ -202,9 +202,17 @@ class _Answer:
     extra: Mapping[str, Any] = field(default_factory=dict)
 
 
+MOST_ERRORS = 1_000
+"""Errors that one answer lists: a small body can break hundreds of thousands of rules."""
+
+
 def violations_document(violations: tuple[errors.Violation, ...]) -> list[dict[str, str]]:
-    """Return the ``errors`` of a problem."""
-    return [{"pointer": v.pointer, "code": v.code, "detail": v.detail} for v in violations]
+    """Return the ``errors`` of a problem; of very many the first ones, and how many more there are."""
+    listed = [*violations[:MOST_ERRORS]]
+    if len(violations) > MOST_ERRORS:
+        more = f"{len(violations) - MOST_ERRORS:,} more rules are broken."
+        listed.append(errors.Violation("", "more-errors", more))
+    return [{"pointer": v.pointer, "code": v.code, "detail": v.detail} for v in listed]
 
 
 def _stale(error: Any) -> _Answer:

@@ -4,12 +4,14 @@ Served by a few threads with short time limits, so that nobody who connects can 
 """
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from socket import AF_INET6, socket
 from typing import Any
 
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
+from prometheus_client.core import CounterMetricFamily, Metric
+from prometheus_client.registry import Collector
 
 from app.db import Database
 from app.db.migrating import require_schema
@@ -36,6 +38,21 @@ def database_fault(database: Database) -> str | None:
     except SchemaOutOfDate:
         return "the database is not at the schema of this release; run 'bellringer migrate'"
     return None
+
+
+class DatabaseRetries(Collector):
+    """How often writes of this process raced, which its database knows when asked."""
+
+    def __init__(self, retries: Callable[[], int]) -> None:
+        self._retries = retries
+
+    def collect(self) -> Iterator[Metric]:
+        """Return the figure."""
+        yield CounterMetricFamily(
+            "bellringer_database_retries",
+            "Tries of writes that lost a race and were made again.",
+            value=self._retries(),
+        )
 
 
 class Monitoring:

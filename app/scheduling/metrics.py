@@ -1,10 +1,10 @@
 """What a scheduler counts. Labels never carry an id or an expression."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
-from prometheus_client.core import CounterMetricFamily, Metric
-from prometheus_client.registry import Collector
+
+from app.nodes.monitoring import DatabaseRetries
 
 _LATENESS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15, 60, 300)
 
@@ -40,27 +40,10 @@ class SchedulerMetrics:
 
     def look_up(self, retries: Callable[[], int]) -> None:
         """Add how often writes raced, which the database knows."""
-        self.registry.register(_LookedUp(retries))
+        self.registry.register(DatabaseRetries(retries))
 
     def _counter(self, name: str, documentation: str) -> Counter:
         return Counter(f"bellringer_{name}", documentation, registry=self.registry)
 
     def _gauge(self, name: str, documentation: str) -> Gauge:
         return Gauge(f"bellringer_{name}", documentation, registry=self.registry)
-
-
-class _LookedUp(Collector):
-    def __init__(self, retries: Callable[[], int]) -> None:
-        self._retries = retries
-
-    def describe(self) -> Iterator[Metric]:
-        """Return nothing; the figure is looked up when asked."""
-        return iter(())
-
-    def collect(self) -> Iterator[Metric]:
-        """Return the figure."""
-        yield CounterMetricFamily(
-            "bellringer_database_retries",
-            "Tries of writes that lost a race and were made again.",
-            value=self._retries(),
-        )

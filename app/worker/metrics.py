@@ -3,10 +3,11 @@
 from collections.abc import Callable, Iterator
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from app.errors import DatabaseUnavailable
+from app.nodes.monitoring import DatabaseRetries
 from app.runs.ledger import Queue
 
 _DURATIONS = (0.1, 0.5, 1, 5, 15, 60, 300, 900, 3600, 14400)
@@ -52,12 +53,12 @@ class WorkerMetrics:
 
     def look_up(self, retries: Callable[[], int], queue: Callable[[], Queue]) -> None:
         """Add what the database knows: how often writes raced, and the queue."""
-        self.registry.register(_LookedUp(retries, queue))
+        self.registry.register(DatabaseRetries(retries))
+        self.registry.register(_QueueFigures(queue))
 
 
-class _LookedUp(Collector):
-    def __init__(self, retries: Callable[[], int], queue: Callable[[], Queue]) -> None:
-        self._retries = retries
+class _QueueFigures(Collector):
+    def __init__(self, queue: Callable[[], Queue]) -> None:
         self._queue = queue
 
     def describe(self) -> Iterator[Metric]:
@@ -65,12 +66,7 @@ class _LookedUp(Collector):
         return iter(())
 
     def collect(self) -> Iterator[Metric]:
-        """Return the figures; those of the queue are left out while the database is away."""
-        yield CounterMetricFamily(
-            "bellringer_database_retries",
-            "Tries of writes that lost a race and were made again.",
-            value=self._retries(),
-        )
+        """Return the figures, or none while the database is away."""
         try:
             queue = self._queue()
         except DatabaseUnavailable:

@@ -278,3 +278,12 @@ def test_problems_have_words_that_fit_a_path() -> None:
 def test_a_bare_address_leads_to_the_documentation(api: Api) -> None:
     answer = api.as_(None).get("//", documented=False)
     assert (answer.status_code, answer.headers["Location"]) == (302, "/docs")
+
+
+def test_of_very_many_errors_the_first_are_listed_and_the_rest_counted(api: Api) -> None:
+    triggers = [0] * 5_000
+    answer = api.call("POST", "/automations", definition(id="a", triggers=triggers))
+    listed = answer.json["errors"]
+    assert (answer.status_code, len(listed)) == (422, 1_001)
+    assert listed[0]["pointer"] == "/triggers/0"
+    assert listed[-1]["detail"] == "4,000 more rules are broken."
