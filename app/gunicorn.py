@@ -15,7 +15,7 @@ from prometheus_client import multiprocess
 worker_class = "gthread"
 threads = 16
 timeout = 60
-graceful_timeout = 30
+graceful_timeout = 10
 keepalive = 5
 limit_request_line = 8190
 limit_request_fields = 100

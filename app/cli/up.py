@@ -47,7 +47,7 @@ def up(ctx: click.Context, bind: str | None, demo: bool, no_import: bool) -> Non
     made_demo = demo and _make_demo(database, settings)
     token, is_new = _admin_token(database, settings)
     database.close()
-    supervisor = Supervisor(_programs(settings), patience=settings.drain + 15)
+    supervisor = Supervisor(_programs(settings), patience=settings.drain + 30)
     address = f"http://{settings.bind}"
     supervisor.when_ready(
         f"{address}/readyz", lambda: _welcome(settings, address, token, is_new, made_demo)
