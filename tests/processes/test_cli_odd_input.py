@@ -114,6 +114,8 @@ def test_an_interrupted_command_says_so_and_exits_with_130(
         env=environment(**server),
         stderr=subprocess.PIPE,
         text=True,
+        # A shell that puts the tests in the background has them ignore what a terminal sends.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     # A socket is opened long after the command has begun.
     until(lambda: is_connected(following.pid))
