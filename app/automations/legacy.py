@@ -13,7 +13,7 @@ from pathlib import Path
 from sqlalchemy import Connection, insert, select
 from sqlalchemy.exc import DBAPIError
 
-from app.automations import legacy_files, rows
+from app.automations import children, legacy_files, rows
 from app.automations.legacy_files import Progress
 from app.automations.models import (
     automation_history,
@@ -135,6 +135,7 @@ def _insert_unknown(
 ) -> list[str]:
     known = _known(connection, found)
     new = [a for a in found if a.id not in known]
+    children.delete_orphans(connection, [a.id for a in new])
     for table, inserted in (
         (automations, [rows.parent(a) for a in new]),
         (automation_triggers, [row for a in new for row in rows.triggers(a)]),

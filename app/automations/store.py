@@ -13,7 +13,7 @@ from typing import Final, TypeVar
 from sqlalchemy import ColumnElement, Connection, and_, bindparam, delete, insert, select, update
 from sqlalchemy.exc import DBAPIError
 
-from app.automations import history, reading, rows
+from app.automations import children, history, reading, rows
 from app.automations.history import Entry
 from app.automations.models import (
     automation_history,
@@ -196,6 +196,7 @@ def _insert(connection: Connection, automation: Automation, now: datetime) -> No
         if classify(error) is Failure.UNIQUE:
             raise AlreadyExists("automation", automation.id) from error
         raise
+    children.delete_orphans(connection, [automation.id])
     _insert_triggers(connection, automation, now)
 
 
@@ -229,8 +230,7 @@ def _replace_triggers(connection: Connection, automation: Automation, now: datet
             .where(of_this, old.enabled == True)  # noqa: E712
         )
     }
-    connection.execute(delete(automation_triggers).where(of_this))
-    connection.execute(delete(automation_trigger_arms).where(armed.automation_id == automation.id))
+    children.delete_of(connection, automation.id)
     kept = {
         trigger.id: enabled_before[trigger.id][1]
         for trigger in automation.draft.schedules

@@ -187,7 +187,7 @@ class RunLedger:
             return []
         return self._database.write(lambda c: holding.reap(c, claims, self._database.now(c)))
 
-    def purge_idempotency_keys(self, limit: int = 500) -> int:
+    def purge_idempotency_keys(self, limit: int) -> int:
         """Forget at most ``limit`` idempotency keys that are old enough; return how many it were."""
         return self._database.write(
             lambda c: opening.forget_keys(c, self._database.now(c) - KEYS_KEPT, limit)

@@ -32,7 +32,8 @@ SETTLE_EVERY = 0.5
 LAST_WORDS = 30.0
 """Seconds that runs get, once told to stop, to end and to be written down before the worker goes."""
 KEYS_EVERY = 60.0
-"""Seconds from one purge of idempotency keys to the next."""
+"""Seconds from one purge of idempotency keys to the next, once no old ones are left."""
+KEYS_AT_A_TIME = 500
 TRIES = 5
 _UNWRITABLE = Reason("runner-error", "How this run ended could not be written down.")
 
@@ -238,8 +239,11 @@ class Worker:
                 state=reaped.state,
             )
         now = self._clock.monotonic()
-        if now >= self._next_purge:
-            self._ledger.purge_idempotency_keys()
+        if now < self._next_purge:
+            return
+        # A full batch means that there may be more: with a pause in between, keys that come in faster
+        # than a batch a minute would pile up without end.
+        if self._ledger.purge_idempotency_keys(KEYS_AT_A_TIME) < KEYS_AT_A_TIME:
             self._next_purge = now + KEYS_EVERY
 
     def _be_present(self) -> None:

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import pytest
-from sqlalchemy import func, select, text, update
+from sqlalchemy import delete, func, select, text, update
 
 from app.automations.store import ANY, AutomationStore
 from app.db import Database
@@ -187,6 +187,26 @@ def test_of_many_that_race_with_one_key_one_creates(ledger: RunLedger, database:
         assert len({run_id for run_id, _ in answers}) == 1, round_
         assert sum(created for _, created in answers) == 1
         assert count(database, runs) == count(database, run_events) == 1
+
+
+@pytest.mark.parametrize("body", [{}, {"input": 1}])
+def test_a_key_whose_run_somebody_deleted_is_free_again(
+    ledger: RunLedger, database: Database, body: dict[str, object]
+) -> None:
+    first = ledger.open_api_run("nightly", idempotency_key="k").run
+    # As in a shell of SQLite, where foreign keys are off unless somebody turns them on.
+    foreign_keys_off = database.dialect == "sqlite"
+    with database.writer.connect() as connection:
+        if foreign_keys_off:
+            connection.exec_driver_sql("PRAGMA foreign_keys = OFF")
+        connection.execute(delete(runs))
+        connection.commit()
+        if foreign_keys_off:
+            connection.exec_driver_sql("PRAGMA foreign_keys = ON")
+    assert count(database, run_idempotency_keys) == foreign_keys_off
+    second = ledger.open_api_run("nightly", idempotency_key="k", **body)
+    assert second.created and second.run.id > first.id
+    assert ledger.open_api_run("nightly", idempotency_key="k", **body).run == second.run
 
 
 def test_old_keys_are_forgotten_in_small_batches(ledger: RunLedger, database: Database) -> None:

@@ -4,8 +4,10 @@ import inspect
 import queue
 import threading
 from collections.abc import Iterator
+from datetime import timedelta
 
 import pytest
+from sqlalchemy import func, select, update
 
 from app.clock import SystemClock
 from app.db import Database
@@ -15,10 +17,11 @@ from app.runners.process import ProcessRunner
 from app.runners.values import Outcome
 from app.runs.ledger import RunLedger
 from app.runs.logs import RunLogs
+from app.runs.models import run_idempotency_keys
 from app.worker.metrics import WorkerMetrics
 from app.worker.presence import Presence
 from app.worker.worker import Worker, WorkerOptions
-from tests.support.runs import changed, queued
+from tests.support.runs import changed, queued, stored_automation
 from tests.support.waiting import until
 from tests.support.workers import node_rows, run_in, states_of
 
@@ -186,3 +189,19 @@ def test_a_row_that_was_taken_away_is_written_again(at_work: AtWork, database: D
     until(lambda: node_rows(database))
     database.write(lambda c: c.exec_driver_sql("DELETE FROM nodes"))
     until(lambda: node_rows(database))
+
+
+def test_old_keys_are_forgotten_without_a_pause_while_there_are_more(
+    at_work: AtWork, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.worker.worker.KEYS_AT_A_TIME", 2)
+    stored_automation(database)
+    for number in range(5):
+        at_work.ledger.open_api_run("nightly", idempotency_key=f"k{number}")
+    keys = run_idempotency_keys
+    long_ago = database.write(database.now) - timedelta(hours=25)
+    database.write(lambda c: c.execute(update(keys).values(used_at=long_ago)))
+    at_work.runner.may_end.set()
+    at_work.start()
+    left = select(func.count()).select_from(keys)
+    until(lambda: database.read(lambda c: c.scalar(left)) == 0, limit=20)
