@@ -155,7 +155,10 @@ def refuse(answer: httpx.Response, no_token: Path | None = None) -> NoReturn:
     if status == 401:
         details.append("BELLRINGER_TOKEN holds the token; 'bellringer token create' makes one.")
         if no_token is not None:
-            details.append(f"It is not set, and there is no file {no_token}.")
+            details.append(
+                f"It is not set, and there is no file {no_token} (BELLRINGER_DATA_DIR names another "
+                "directory)."
+            )
     complain(headline, *details)
     sys.exit(_EXIT_CODES.get(status, 1))
 

@@ -137,6 +137,8 @@ def rerun(ctx: click.Context, run_id: int, follow: bool, as_json: bool) -> None:
 
 def follow_run(client: Client, run_id: int, *, as_json: bool) -> int:
     """Print the log as it comes; return 0 if the run succeeds, else 1."""
+    if not as_json and client.get(f"/runs/{run_id}")["state"] == "queued":
+        click.echo(f"Run {run_id} is queued; its log begins when a worker takes it.", err=True)
     last: str | None = None
     quiet_since = time.monotonic()
     while time.monotonic() - quiet_since < _QUIET_SECONDS:

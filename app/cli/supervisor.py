@@ -120,8 +120,8 @@ class Supervisor:
         running = [c for c in self._children if c.process is not None and c.process.poll() is None]
         names = ", ".join(c.program.name for c in running)
         _say(
-            f"stopping {names or 'nothing'}; runs at work may end first, for "
-            f"{self._patience:g} s at most. A second signal ends everything at once."
+            f"stopping {names or 'nothing'}; runs at work may end first. "
+            "A second signal ends everything at once."
         )
         deadline = time.monotonic() + self._patience
         first = self._children[0]

@@ -36,7 +36,7 @@ def up(ctx: click.Context, bind: str | None, demo: bool, no_import: bool) -> Non
     if bind:
         os.environ[f"{PREFIX}BIND"] = bind
     settings = settings_of(ctx)
-    _refuse_taken_port(settings.bind)
+    _refuse_taken_ports(settings)
     settings.data_dir.mkdir(parents=True, exist_ok=True)
     database = open_database(settings)
     migrate(database)
@@ -75,11 +75,32 @@ def _programs(settings: Settings) -> list[Program]:
     scheduler = Program("scheduler", ("-m", "app", "scheduler"))
     worker = Program("worker", ("-m", "app", "worker"))
     if settings.metrics_bind is not None:
-        # Both would listen there: the worker takes the next port.
-        host, _, port = settings.metrics_bind.rpartition(":")
-        worker.environment = {f"{PREFIX}METRICS_BIND": f"{host}:{int(port) + 1}"}
+        worker.environment = {f"{PREFIX}METRICS_BIND": _next_port(settings.metrics_bind)}
     # Stopped from the end: the web serves until nothing runs, so that a run can be canceled meanwhile.
     return [web, scheduler, worker]
+
+
+def _next_port(bind: str) -> str:
+    """Return where the worker serves its metrics: scheduler and worker can't both have ``bind``."""
+    host, _, port = bind.rpartition(":")
+    return f"{host}:{int(port) + 1}"
+
+
+def _refuse_taken_ports(settings: Settings) -> None:
+    """End the command if something listens already where one of the programs is to serve."""
+    binds = {"BIND": settings.bind}
+    if settings.metrics_bind is not None:
+        binds["METRICS_BIND"] = settings.metrics_bind
+        binds["METRICS_BIND, the worker's"] = _next_port(settings.metrics_bind)
+    if len(set(binds.values())) < len(binds):
+        complain(
+            f"{PREFIX}BIND and {PREFIX}METRICS_BIND need ports of their own.",
+            f"Under 'up' the scheduler serves its metrics at {settings.metrics_bind} and the worker "
+            f"at {binds[list(binds)[-1]]}; the web serves at {settings.bind}.",
+        )
+        sys.exit(2)
+    for bind in binds.values():
+        _refuse_taken_port(bind)
 
 
 def _refuse_taken_port(bind: str) -> None:

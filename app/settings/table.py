@@ -147,7 +147,8 @@ class Settings:
     )
     metrics_bind: str | None = _setting(
         None,
-        "Where scheduler and worker serve `/healthz`, `/readyz` and `/metrics`.",
+        "Where scheduler and worker serve `/healthz`, `/readyz` and `/metrics`; under `up` the worker "
+        "takes the next port.",
         values.address,
     )
     log_format: str = _setting(

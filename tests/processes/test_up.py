@@ -221,3 +221,12 @@ def test_it_runs_on_a_server_and_fires_what_is_imported(directory: Path, dialect
             assert ended[-1]["trigger"] == {"type": "schedule", "id": "often"}
         finally:
             assert running.stop() == 0
+
+
+def test_ports_that_would_meet_are_refused_before_anything_is_started(directory: Path) -> None:
+    port = free_port()
+    for bind, metrics in ((port, port), (port + 1, port)):
+        refused = Up(directory, BIND=f"127.0.0.1:{bind}", METRICS_BIND=f"127.0.0.1:{metrics}")
+        assert refused.process.wait(60) == 2
+    assert "need ports of their own" in refused.said()
+    assert not (directory / "var").exists()
