@@ -82,7 +82,8 @@ def import_directory(
             )
         new = _take_in(database, found.automations)
         imported += new
-        skipped = [a.id for a in found.automations if a.id not in set(imported)]
+        ours = set(imported)
+        skipped = [a.id for a in found.automations if a.id not in ours]
         if legacy_files.listing(directory) == found.listing:
             return _renamed(
                 ImportReport(directory, tuple(imported), tuple(skipped), warnings), clock.now()
