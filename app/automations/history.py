@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, exists, select
+from sqlalchemy import Connection, select
 
 from app.automations.models import automation_history
 
@@ -44,11 +44,6 @@ def entry(connection: Connection, automation_id: str, number: int) -> Entry | No
         select(_table).where(_table.c.automation_id == automation_id, _table.c.id == number)
     ).one_or_none()
     return None if row is None else _entry(row)
-
-
-def is_known(connection: Connection, automation_id: str) -> bool:
-    """Tell whether there ever was an automation of that id."""
-    return bool(connection.scalar(select(exists().where(_table.c.automation_id == automation_id))))
 
 
 def _entry(row: Any) -> Entry:

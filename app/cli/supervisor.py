@@ -125,17 +125,14 @@ class Supervisor:
         )
         deadline = time.monotonic() + self._patience
         first = self._children[0]
-        behind = [
-            self._ended(c, deadline) for c in self._told([c for c in running if c is not first])
-        ]
-        front = [self._ended(c, deadline) for c in self._told([c for c in running if c is first])]
-        return 0 if all(behind + front) else 1
-
-    def _told(self, children: list[_Child]) -> list[_Child]:
-        for child in children:
-            if child.process is not None:
-                child.process.terminate()
-        return children
+        in_order = True
+        for group in ([c for c in running if c is not first], [c for c in running if c is first]):
+            for child in group:
+                if child.process is not None:
+                    child.process.terminate()
+            ended = [self._ended(child, deadline) for child in group]
+            in_order = in_order and all(ended)
+        return 0 if in_order else 1
 
     def _ended(self, child: _Child, deadline: float) -> bool:
         """Wait for a program that was told to end; kill it, and say so, if it does not in time."""

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.cron import next_after, parse, previous_before
+from app.cron import parse
 from tests.support.cron_oracle import Oracle, expressions, instants
 
 VECTORS = [
@@ -107,10 +107,10 @@ def test_matches_says_which_instants_are_due(text, moment):
     assert due is None or expression.matches(due)
 
 
-def test_functions_do_what_the_methods_do():
+def test_steps_are_counted_from_the_start_of_the_hour_either_way():
     expression, moment = parse("*/7 * * * *"), utc("2027-01-05T09:01")
-    assert next_after(expression, moment) == expression.next(moment) == utc("2027-01-05T09:07")
-    assert previous_before(expression, moment) == expression.previous(moment)
+    assert expression.next(moment) == utc("2027-01-05T09:07")
+    assert expression.previous(moment) == utc("2027-01-05T09:00")
 
 
 # --- zones ----------------------------------------------------------------------------------------
